@@ -1,0 +1,204 @@
+/**
+ * The engine's message interface: plain data and typed arrays only, so that the same calls cross a worker boundary
+ * (structured clone) or stay in process. Every long call names an id; `cancel(id)` ends it.
+ */
+
+/** How next tokens are drawn. Temperature divides the logits before everything else; 0 means greedy. */
+export interface Sampling {
+  temperature: number;
+  /** Keep the k most likely tokens; 0 keeps all. */
+  topK: number;
+  /** Keep the smallest set of most likely tokens whose probability reaches topP; 1 keeps all. */
+  topP: number;
+  /** Drop tokens less likely than minP times the most likely one; 0 keeps all. */
+  minP: number;
+}
+
+/** One generation from token ids to token ids. */
+export interface GenerateRequest {
+  id: string;
+  /** Prompt token ids, at least one. */
+  promptIds: Int32Array;
+  maxTokens: number;
+  sampling: Sampling;
+  /** Key of this call's random stream: (experiment, rollout, call); draw n uses counter n. */
+  key: readonly [number, number];
+  /** Any of these ids ends the generation; the id itself is kept as the last sampled token. */
+  stopIds: readonly number[];
+  /** Any of these texts ends the generation; tokens after the one that completed it are dropped, never recorded. */
+  stopStrings: readonly string[];
+  /** Tokens forced one by one instead of sampled, with their true log-probabilities (scripted policy). */
+  forcedIds?: Int32Array;
+}
+
+/** What was drawn. `ids`, `logprobs` and `versions` have one length. */
+export interface GenerateResult {
+  id: string;
+  ids: Int32Array;
+  /** Natural log of the probability under the distribution each id was sampled from. */
+  logprobs: Float32Array;
+  /** Policy version whose weights computed each token's distribution. */
+  versions: Int32Array;
+  finishReason: "stop" | "length" | "cancelled";
+  /** The stop id or stop string that ended it. */
+  stopped?: number | string;
+  /** Prompt tokens whose keys and values came from the cache. */
+  cachedTokens: number;
+  /** True when the distribution was truncated (top-k, top-p, min-p) and logprobs are of the truncated one. */
+  truncated: boolean;
+}
+
+/** Log-probabilities of given tokens under the current weights. */
+export interface ScoreRequest {
+  id: string;
+  ids: Int32Array;
+  temperature: number;
+}
+
+/** logprobs[t] belongs to ids[t] given ids[0..t-1]; logprobs[0] and entropies[0] are 0. */
+export interface ScoreResult {
+  logprobs: Float32Array;
+  entropies: Float32Array;
+}
+
+/**
+ * One row of a training batch: a packed token sequence and its prediction records. Record r predicts `target[r]` from
+ * the hidden state at row-local position `src[r]`. In a plain row src = t and target = ids[t + 1].
+ */
+export interface TrainRow {
+  ids: Int32Array;
+  /** Position of each token for RoPE; default 0..length-1. */
+  pos?: Int32Array;
+  /** One past the last token that may see each token (a tree's subtree end); default: the row's length. */
+  end?: Int32Array;
+  src: Int32Array;
+  target: Int32Array;
+  /** Factor of the record's loss in the step's sum: all normalisation is in here, global over the step. */
+  weight: Float32Array;
+  advantage: Float32Array;
+  /** Log-probability under the policy the ratio is taken against (the sampler's, or a recomputed one). */
+  oldLogprob: Float32Array;
+  /** Log-probability under the reference policy, where a KL term is on. */
+  refLogprob?: Float32Array;
+}
+
+/** Which token loss the step computes. */
+export interface LossConfig {
+  kind: "cross_entropy" | "ppo";
+  /** Logits are divided by it before the log-softmax: the sampler's temperature. */
+  temperature: number;
+  /** PPO: clip range below and above 1, and the dual-clip bound for negative advantages (0 turns it off). */
+  clipLow: number;
+  clipHigh: number;
+  dualClip: number;
+  /** Weight and estimator of the KL to refLogprob; 0 turns it off. */
+  klCoef: number;
+  klKind: "k1" | "k2" | "k3";
+  entropyCoef: number;
+}
+
+/** AdamW with decoupled decay; gradients are scaled to `maxGradNorm` when their global norm exceeds it. */
+export interface OptimizerConfig {
+  learningRate: number;
+  beta1: number;
+  beta2: number;
+  eps: number;
+  weightDecay: number;
+  /** 0 turns clipping off. */
+  maxGradNorm: number;
+}
+
+/** One optimizer step. The engine splits rows into micro-batches; the split cannot change the result's meaning. */
+export interface UpdateRequest {
+  id: string;
+  rows: readonly TrainRow[];
+  loss: LossConfig;
+  optimizer: OptimizerConfig;
+}
+
+/** Why an optimizer step changed nothing. */
+export type SkipReason = "nan_gradient" | "empty_batch";
+
+/** Numbers of one optimizer step, over all its prediction records. */
+export interface UpdateResult {
+  /** Version after the step (unchanged when skipped). */
+  version: number;
+  skipped: SkipReason | null;
+  /** Sum over records of weight * loss, KL and entropy terms included. */
+  loss: number;
+  gradNorm: number;
+  /** Means over records with non-zero weight. */
+  entropy: number;
+  clipFrac: number;
+  dualClipFrac: number;
+  /** k1 estimate: mean of oldLogprob - logprob. */
+  approxKl: number;
+  /** Largest |logprob - oldLogprob|. */
+  logprobDiffMax: number;
+  /** Number of prediction records. */
+  tokens: number;
+  /** Tokens that went through the model. */
+  computedTokens: number;
+  /** Current log-probability of every record, row by row, before the step. */
+  logprobs: Float32Array;
+  trainMs: number;
+}
+
+/** What a harness or a person may want to know about the running engine. */
+export interface EngineInfo {
+  adapter: string;
+  deviceClass: "software" | "gpu";
+  family: string;
+  parameters: number;
+  vocabSize: number;
+  /** Longest prompt plus reply in tokens. */
+  contextLength: number;
+  version: number;
+}
+
+/** Where the device's time went since the engine opened, in seconds; they add up to the elapsed time. */
+export interface DeviceTime {
+  prefill: number;
+  decode: number;
+  train: number;
+  idle: number;
+}
+
+/** Counters for metrics and tests. */
+export interface EngineStats {
+  deviceSeconds: DeviceTime;
+  promptTokens: number;
+  cachedTokens: number;
+  sampledTokens: number;
+  decodeSteps: number;
+  activeSequences: number;
+  queuedSequences: number;
+  deviceLosses: number;
+}
+
+/** Files of a checkpoint as bytes: model.safetensors (f32), optimizer.safetensors, config.json. */
+export interface EngineSnapshot {
+  version: number;
+  optimizerSteps: number;
+  files: Record<string, Uint8Array>;
+  /** SHA-256 over tensors sorted by name: name, dtype, shape, bytes. */
+  weightsSha256: string;
+}
+
+/** The device with its model. */
+export interface Engine {
+  info(): Promise<EngineInfo>;
+  stats(): Promise<EngineStats>;
+  /** @throws LeydenError "context_length_exceeded" when prompt plus one token do not fit. */
+  generate(request: GenerateRequest): Promise<GenerateResult>;
+  score(request: ScoreRequest): Promise<ScoreResult>;
+  /** Waits until no sequence is in flight, then takes one optimizer step and publishes the new version. */
+  update(request: UpdateRequest): Promise<UpdateResult>;
+  /** Holds new generations until `resume`; resolves when those in flight have ended. */
+  drain(): Promise<void>;
+  resume(): Promise<void>;
+  snapshot(options: { optimizer: boolean }): Promise<EngineSnapshot>;
+  /** Ends the generation with finishReason "cancelled"; unknown ids are ignored. */
+  cancel(id: string): Promise<void>;
+  close(): Promise<void>;
+}

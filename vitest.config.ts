@@ -1,0 +1,53 @@
+import { playwright } from "@vitest/browser-playwright";
+import { defineConfig } from "vitest/config";
+
+/** Tests that open a GPU device; the same files run on Node, Deno and Chromium. */
+const device = ["test/device/**/*.test.ts", "test/ops/**/*.test.ts"];
+/** Tests that need the device and Node (files, processes, servers). */
+const deviceNode = ["test/node/**/*.test.ts"];
+const long = ["test/long/**/*.test.ts"];
+
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        test: {
+          name: "pure",
+          include: ["test/**/*.test.ts"],
+          exclude: [...device, ...deviceNode, ...long, "test/harness/**"],
+          environment: "node",
+        },
+      },
+      {
+        test: {
+          name: "device",
+          include: [...device, ...deviceNode],
+          environment: "node",
+          fileParallelism: false,
+          testTimeout: 120_000,
+        },
+      },
+      { test: { name: "long", include: long, environment: "node", fileParallelism: false, testTimeout: 3_600_000 } },
+      {
+        test: {
+          name: "browser",
+          include: device,
+          testTimeout: 300_000,
+          fileParallelism: false,
+          browser: {
+            enabled: true,
+            headless: true,
+            screenshotFailures: false,
+            provider: playwright({
+              launchOptions: {
+                executablePath: process.env.LEYDEN_CHROMIUM ?? "/usr/bin/chromium",
+                args: ["--enable-unsafe-webgpu", "--no-sandbox", "--disable-background-networking"],
+              },
+            }),
+            instances: [{ browser: "chromium" }],
+          },
+        },
+      },
+    ],
+  },
+});
