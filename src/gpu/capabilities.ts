@@ -1,0 +1,60 @@
+/** What a device can do, decided once from its adapter without timing anything. */
+export interface Capabilities {
+  /** One line for people and for tuning tables: vendor, architecture, device, description. */
+  adapter: string;
+  deviceClass: "software" | "gpu";
+  /** Lanes per subgroup when the adapter fixes it to 4, 8, 16, 32 or 64; 0 when there are none or it varies. */
+  subgroupWidth: number;
+  f16: boolean;
+  timestamps: boolean;
+  limits: {
+    maxBufferBytes: number;
+    maxBindingBytes: number;
+    offsetAlignment: number;
+    maxInvocations: number;
+    maxWorkgroupBytes: number;
+    maxStorageBuffers: number;
+  };
+}
+
+/** Features Leyden uses when the adapter offers them. */
+export type OptionalFeature = "subgroups" | "shader-f16" | "timestamp-query";
+
+const softwareNames = /llvmpipe|SwiftShader|WARP|Basic Render/i;
+
+/** `software` for a driver that computes on the CPU, else `gpu`. */
+export function deviceClassOf(info: GPUAdapterInfo): "software" | "gpu" {
+  const fallback = "isFallbackAdapter" in info && info.isFallbackAdapter;
+  return fallback || softwareNames.test(`${info.description} ${info.device}`) ? "software" : "gpu";
+}
+
+/** Name of an adapter: its non-empty info fields. */
+export function adapterName(info: GPUAdapterInfo): string {
+  return [info.vendor, info.architecture, info.device, info.description].filter((s) => s !== "").join(" | ");
+}
+
+function fixedSubgroupWidth(adapter: GPUAdapter): number {
+  const info = adapter.info as GPUAdapterInfo & { subgroupMinSize?: number; subgroupMaxSize?: number };
+  const width = info.subgroupMinSize ?? 0;
+  return width === info.subgroupMaxSize && [4, 8, 16, 32, 64].includes(width) ? width : 0;
+}
+
+/** Reads the capabilities a device has when it was opened with `features`. */
+export function readCapabilities(adapter: GPUAdapter, device: GPUDevice): Capabilities {
+  const limits = device.limits;
+  return {
+    adapter: adapterName(adapter.info),
+    deviceClass: deviceClassOf(adapter.info),
+    subgroupWidth: device.features.has("subgroups") ? fixedSubgroupWidth(adapter) : 0,
+    f16: device.features.has("shader-f16"),
+    timestamps: device.features.has("timestamp-query"),
+    limits: {
+      maxBufferBytes: limits.maxBufferSize,
+      maxBindingBytes: limits.maxStorageBufferBindingSize,
+      offsetAlignment: Math.max(256, limits.minStorageBufferOffsetAlignment),
+      maxInvocations: limits.maxComputeInvocationsPerWorkgroup,
+      maxWorkgroupBytes: limits.maxComputeWorkgroupStorageSize,
+      maxStorageBuffers: limits.maxStorageBuffersPerShaderStage,
+    },
+  };
+}

@@ -1,0 +1,121 @@
+import { DeviceError, EnvironmentError } from "../core/errors.ts";
+import { type Capabilities, type OptionalFeature, readCapabilities } from "./capabilities.ts";
+import { PipelineCache } from "./pipelines.ts";
+import { Pool } from "./pool.ts";
+
+/** Options of `openDevice`. */
+export interface DeviceOptions {
+  /** Features to leave off although the adapter has them. */
+  disable?: readonly OptionalFeature[];
+}
+
+const optionalFeatures: readonly OptionalFeature[] = ["subgroups", "shader-f16", "timestamp-query"];
+
+const wantedLimits = [
+  "maxBufferSize",
+  "maxStorageBufferBindingSize",
+  "maxStorageBuffersPerShaderStage",
+  "maxComputeWorkgroupStorageSize",
+  "maxComputeInvocationsPerWorkgroup",
+  "maxComputeWorkgroupSizeX",
+  "maxComputeWorkgroupSizeY",
+] as const;
+
+/** An open GPU device with its pool, its pipelines and the first fault it reported. */
+export class Device {
+  readonly gpu: GPUDevice;
+  readonly caps: Capabilities;
+  readonly pool: Pool;
+  readonly pipelines: PipelineCache;
+  private fault: DeviceError | null = null;
+  private closed = false;
+
+  constructor(gpu: GPUDevice, caps: Capabilities) {
+    this.gpu = gpu;
+    this.caps = caps;
+    this.pool = new Pool(gpu, caps.limits.maxBufferBytes);
+    this.pipelines = new PipelineCache(this);
+    gpu.addEventListener("uncapturederror", (event) => {
+      this.fault ??= deviceErrorFrom((event as GPUUncapturedErrorEvent).error);
+    });
+    void gpu.lost.then((info) => {
+      if (this.closed) return;
+      this.fault = new DeviceError("device_lost", `The GPU device was lost: ${info.message || info.reason}.`, {
+        do: "The engine reopens it from the last committed state; if it happens again, lower train.microBatchTokens.",
+      });
+    });
+  }
+
+  /** True once the device reported that it is gone. */
+  get isLost(): boolean {
+    return this.fault?.code === "device_lost";
+  }
+
+  /** @throws DeviceError the first fault reported since the last check, if any; a loss is reported every time. */
+  throwFault(): void {
+    const fault = this.fault;
+    if (fault === null) return;
+    if (fault.code !== "device_lost") this.fault = null;
+    throw fault;
+  }
+
+  /** Runs `work` inside error scopes. @throws DeviceError naming `what` when the GPU reports a fault in it. */
+  async checked<T>(what: string, work: () => T | Promise<T>): Promise<T> {
+    this.gpu.pushErrorScope("out-of-memory");
+    this.gpu.pushErrorScope("validation");
+    let result: T;
+    try {
+      result = await work();
+    } finally {
+      const [validation, memory] = await Promise.all([this.gpu.popErrorScope(), this.gpu.popErrorScope()]);
+      const error = memory ?? validation;
+      if (error !== null) this.fault ??= deviceErrorFrom(error, what);
+    }
+    this.throwFault();
+    return result;
+  }
+
+  /** Resolves when everything submitted so far has run. */
+  async idle(): Promise<void> {
+    await this.gpu.queue.onSubmittedWorkDone();
+    this.throwFault();
+  }
+
+  /** Destroys the device and every buffer of its pool. */
+  close(): void {
+    this.closed = true;
+    this.pool.dispose();
+    this.gpu.destroy();
+  }
+}
+
+function deviceErrorFrom(error: GPUError, what = ""): DeviceError {
+  const place = what === "" ? "" : ` in ${what}`;
+  const outOfMemory = error.constructor.name === "GPUOutOfMemoryError";
+  return outOfMemory
+    ? new DeviceError("device_memory", `The GPU ran out of memory${place}: ${error.message}`, {
+        do: "Lower train.microBatchTokens or model.kvTokens, or use a smaller model.",
+      })
+    : new DeviceError("device_validation", `The GPU refused a command${place}: ${error.message}`, {
+        do: "This is a fault in Leyden: report it with the adapter's name.",
+      });
+}
+
+/**
+ * Opens a device on the best adapter of `gpu` with the adapter's own limits and the optional features it has.
+ * @throws EnvironmentError "no_adapter" when there is none; the remedy is `leyden doctor`.
+ */
+export async function openDevice(gpu: GPU | undefined, options: DeviceOptions = {}): Promise<Device> {
+  const adapter = await gpu?.requestAdapter({ powerPreference: "high-performance" });
+  if (adapter === null || adapter === undefined) {
+    throw new EnvironmentError("no_adapter", "No WebGPU adapter was found on this machine.", {
+      do: "Run: leyden doctor --fix (it finds or installs a driver); in a browser enable WebGPU.",
+    });
+  }
+  const disabled = options.disable ?? [];
+  const requiredFeatures = optionalFeatures.filter((f) => adapter.features.has(f) && !disabled.includes(f));
+  const requiredLimits: Record<string, number> = {};
+  for (const name of wantedLimits) requiredLimits[name] = adapter.limits[name];
+  const device = await adapter.requestDevice({ requiredFeatures, requiredLimits });
+  return new Device(device, readCapabilities(adapter, device));
+}

@@ -1,0 +1,227 @@
+import { elementBytes } from "../core/dtype.ts";
+import { DeviceError } from "../core/errors.ts";
+import { alignUp } from "../core/shape.ts";
+import type { Device } from "./device.ts";
+import { dimValue, type PlanValues, type ScalarArg, type Workgroups } from "./plan_values.ts";
+import type { PoolBuffer } from "./pool.ts";
+import { Readback, type ReadbackSource, typedView } from "./readback.ts";
+import type { DynDim, Tensor } from "./tensor.ts";
+
+/** One compiled dispatch of a plan. */
+export interface PlanStep {
+  readonly label: string;
+  readonly pipeline: GPUComputePipeline;
+  readonly bindGroup: GPUBindGroup;
+  readonly uniformOffset: number;
+  readonly scalars: readonly { type: "u32" | "i32" | "f32"; value: ScalarArg }[];
+  readonly workgroups: Workgroups;
+}
+
+/** Everything a plan owns; made by PlanBuilder. */
+export interface PlanParts {
+  readonly device: Device;
+  readonly label: string;
+  readonly steps: readonly PlanStep[];
+  readonly cuts: readonly number[];
+  readonly uniform: PoolBuffer;
+  readonly inputs: ReadonlyMap<string, Tensor>;
+  readonly outputs: ReadonlyMap<string, { tensor: Tensor; buffer: PoolBuffer; offset: number }>;
+  readonly dynamic: readonly DynDim[];
+  readonly scalars: readonly string[];
+  readonly owned: readonly PoolBuffer[];
+  readonly arenaBytes: number;
+}
+
+/** Host data of a plan's inputs by name; shorter than the tensor is fine when its first axis is dynamic. */
+export type PlanInputs = Readonly<Record<string, Float32Array | Uint32Array | Int32Array>>;
+
+/** Data read back, by output name, cut to the replay's sizes. */
+export type PlanOutputs = Record<string, Float32Array | Uint32Array | Int32Array>;
+
+/** How to replay. */
+export interface RunOptions {
+  /** Submit each quantum on its own and wait for it, calling `between` after each but the last. */
+  split?: boolean;
+  between?: () => Promise<void>;
+  /** Outputs to read back; default all. */
+  read?: readonly string[];
+}
+
+/** A recorded list of dispatches that is replayed with new sizes, numbers and inputs. */
+export class Plan {
+  readonly label: string;
+  readonly arenaBytes: number;
+  private readonly parts: PlanParts;
+  private readonly uniformData: DataView;
+  private readonly readback: Readback;
+  private disposed = false;
+
+  constructor(parts: PlanParts) {
+    this.parts = parts;
+    this.label = parts.label;
+    this.arenaBytes = parts.arenaBytes;
+    this.uniformData = new DataView(new ArrayBuffer(parts.uniform.bytes));
+    this.readback = new Readback(parts.device);
+  }
+
+  /** Number of dispatches recorded. */
+  get dispatchCount(): number {
+    return this.parts.steps.length;
+  }
+
+  /**
+   * Replays the plan once and reads its outputs back.
+   * @throws DeviceError on a missing or too large size, and on any fault of the device.
+   */
+  async run(values: PlanValues, inputs: PlanInputs, options: RunOptions = {}): Promise<PlanOutputs> {
+    const { device } = this.parts;
+    device.throwFault();
+    this.checkValues(values);
+    this.writeScalars(values);
+    for (const [name, data] of Object.entries(inputs)) this.writeInput(name, data);
+    const quanta = options.split === true ? this.quanta() : [[0, this.parts.steps.length] as const];
+    const wanted = options.read ?? [...this.parts.outputs.keys()];
+    for (const [index, [from, to]] of quanta.entries()) {
+      const last = index === quanta.length - 1;
+      this.submit(from, to, values, last ? wanted : []);
+      if (last) break;
+      await device.idle();
+      await options.between?.();
+    }
+    const read = await this.readback.collect();
+    device.throwFault();
+    return this.shapeOutputs(wanted, read, values);
+  }
+
+  /** Replays without reading anything back; the queue runs it in order. */
+  enqueue(values: PlanValues, inputs: PlanInputs): void {
+    this.checkValues(values);
+    this.writeScalars(values);
+    for (const [name, data] of Object.entries(inputs)) this.writeInput(name, data);
+    this.submit(0, this.parts.steps.length, values, []);
+  }
+
+  /** Replays each dispatch on its own and reports its milliseconds by `nowMs`, for profiles. */
+  async profile(values: PlanValues, inputs: PlanInputs, nowMs: () => number): Promise<{ label: string; ms: number }[]> {
+    this.checkValues(values);
+    this.writeScalars(values);
+    for (const [name, data] of Object.entries(inputs)) this.writeInput(name, data);
+    const rows: { label: string; ms: number }[] = [];
+    for (const [i, step] of this.parts.steps.entries()) {
+      const start = nowMs();
+      this.submit(i, i + 1, values, []);
+      await this.parts.device.idle();
+      rows.push({ label: step.label, ms: nowMs() - start });
+    }
+    return rows;
+  }
+
+  /** Releases every buffer the plan owns. */
+  dispose(): void {
+    if (this.disposed) return;
+    this.disposed = true;
+    for (const buffer of this.parts.owned) this.parts.device.pool.release(buffer);
+    this.readback.dispose();
+  }
+
+  private quanta(): (readonly [number, number])[] {
+    const ends = [...new Set([...this.parts.cuts, this.parts.steps.length])];
+    return ends.map((end, i) => [i === 0 ? 0 : (ends[i - 1] as number), end] as const);
+  }
+
+  private submit(from: number, to: number, values: PlanValues, read: readonly string[]): void {
+    const { device, steps, outputs } = this.parts;
+    const encoder = device.gpu.createCommandEncoder({ label: this.label });
+    const pass = encoder.beginComputePass();
+    for (let i = from; i < to; i++) {
+      const step = steps[i] as PlanStep;
+      const [x = 1, y = 1, z = 1] = typeof step.workgroups === "function" ? step.workgroups(values) : step.workgroups;
+      if (x === 0 || y === 0 || z === 0) continue;
+      pass.setPipeline(step.pipeline);
+      pass.setBindGroup(0, step.bindGroup);
+      pass.dispatchWorkgroups(x, y, z);
+    }
+    pass.end();
+    const sources: ReadbackSource[] = read.map((name) => {
+      const output = outputs.get(name);
+      if (output === undefined) throw unknownName(this.label, "output", name);
+      return { buffer: output.buffer, offset: output.offset, bytes: this.outputBytes(output.tensor, values) };
+    });
+    this.readback.encode(encoder, sources);
+    device.gpu.queue.submit([encoder.finish()]);
+  }
+
+  private outputBytes(tensor: Tensor, values: PlanValues): number {
+    return tensor.shape.reduce<number>((n, d) => n * dimValue(d, values), elementBytes[tensor.dtype]);
+  }
+
+  private shapeOutputs(names: readonly string[], read: readonly ArrayBuffer[], values: PlanValues): PlanOutputs {
+    const out: PlanOutputs = {};
+    for (const [i, name] of names.entries()) {
+      const tensor = (this.parts.outputs.get(name) as { tensor: Tensor }).tensor;
+      out[name] = typedView(tensor.dtype, read[i] as ArrayBuffer, this.outputBytes(tensor, values));
+    }
+    return out;
+  }
+
+  private writeScalars(values: PlanValues): void {
+    const view = this.uniformData;
+    for (const step of this.parts.steps) {
+      for (const [i, { type, value }] of step.scalars.entries()) {
+        const at = step.uniformOffset + 4 * i;
+        const number = scalarValue(value, values);
+        if (type === "f32") view.setFloat32(at, number, true);
+        else if (type === "i32") view.setInt32(at, number, true);
+        else view.setUint32(at, number, true);
+      }
+    }
+    this.parts.device.gpu.queue.writeBuffer(this.parts.uniform.gpu, 0, view.buffer);
+  }
+
+  private writeInput(name: string, data: Float32Array | Uint32Array | Int32Array): void {
+    const tensor = this.parts.inputs.get(name);
+    if (tensor === undefined || tensor.storage.kind !== "buffer") throw unknownName(this.label, "input", name);
+    if (data.byteLength > alignUp(tensor.storage.buffer.bytes, 16)) {
+      throw new DeviceError(
+        "device_validation",
+        `Plan "${this.label}" got ${data.byteLength} bytes for input "${name}" which holds ${tensor.storage.buffer.bytes}.`,
+        { do: "Build the plan for larger sizes, or split the work." },
+      );
+    }
+    this.parts.device.gpu.queue.writeBuffer(
+      tensor.storage.buffer.gpu,
+      tensor.offsetBytes,
+      data.buffer as ArrayBuffer,
+      data.byteOffset,
+      data.byteLength,
+    );
+  }
+
+  private checkValues(values: PlanValues): void {
+    for (const dim of this.parts.dynamic) {
+      const value = values[dim.name];
+      if (value === undefined || value < 0 || value > dim.max) {
+        throw new DeviceError(
+          "device_validation",
+          `Plan "${this.label}" needs ${dim.name} in 0..${dim.max}, got ${value ?? "nothing"}.`,
+          { do: "Build the plan for larger sizes, or split the work." },
+        );
+      }
+    }
+    for (const name of this.parts.scalars) {
+      if (values[name] === undefined) throw unknownName(this.label, "value", name);
+    }
+  }
+}
+
+function scalarValue(value: ScalarArg, values: PlanValues): number {
+  if (typeof value === "number") return value;
+  if (typeof value === "function") return value(values);
+  return values[value.name] as number;
+}
+
+function unknownName(plan: string, kind: string, name: string): DeviceError {
+  return new DeviceError("device_validation", `Plan "${plan}" has no ${kind} "${name}", or it was not given.`, {
+    do: "Pass the names the plan was built with.",
+  });
+}

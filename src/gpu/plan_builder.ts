@@ -1,0 +1,190 @@
+import type { DType } from "../core/dtype.ts";
+import { DeviceError } from "../core/errors.ts";
+import { alignUp } from "../core/shape.ts";
+import { layOutArena, type Slot } from "./arena.ts";
+import type { Device } from "./device.ts";
+import type { Kernel } from "./kernel.ts";
+import type { Constants } from "./pipelines.ts";
+import { Plan, type PlanStep } from "./plan.ts";
+import type { DynScalar, ScalarArg, Workgroups } from "./plan_values.ts";
+import type { PoolBuffer } from "./pool.ts";
+import { bufferTensor, type Dim, type DynDim, maxBytes, type Tensor } from "./tensor.ts";
+import { tensorUsage, usage } from "./usage.ts";
+
+/** Arguments of a dispatch by the shader's own names: storage variables get tensors, Dims fields get scalars. */
+export interface DispatchArgs {
+  readonly tensors: Readonly<Record<string, Tensor>>;
+  readonly scalars?: Readonly<Record<string, ScalarArg>>;
+  readonly constants?: Constants;
+  readonly workgroups: Workgroups;
+}
+
+interface RecordedDispatch {
+  readonly kernel: Kernel;
+  readonly args: DispatchArgs;
+}
+
+/**
+ * Records dispatches over tensors, then builds a Plan that replays them in one compute pass. Temporaries live in one
+ * arena laid out by liveness for the largest sizes; nothing is created at replay.
+ */
+export class PlanBuilder {
+  readonly device: Device;
+  readonly label: string;
+  private readonly dispatches: RecordedDispatch[] = [];
+  private readonly slots: Slot[] = [];
+  private readonly dynamic = new Map<string, DynDim>();
+  private readonly scalars = new Set<string>();
+  private readonly inputs = new Map<string, Tensor>();
+  private readonly outputs = new Map<string, Tensor>();
+  private readonly owned: PoolBuffer[] = [];
+  private readonly cuts: number[] = [];
+
+  constructor(device: Device, label: string) {
+    this.device = device;
+    this.label = label;
+  }
+
+  /** A size given at each replay, at most `max`. */
+  dim(name: string, max: number): DynDim {
+    const dim: DynDim = { kind: "dyn", name, max };
+    this.dynamic.set(name, dim);
+    return dim;
+  }
+
+  /** A number given at each replay. */
+  scalar(name: string): DynScalar {
+    this.scalars.add(name);
+    return { kind: "scalar", name };
+  }
+
+  /** A tensor the host writes before each replay; always bound read-only, so control flow on it is uniform. */
+  input(name: string, shape: readonly Dim[], dtype: DType = "f32"): Tensor {
+    const buffer = this.device.pool.allocate(`${this.label}.${name}`, maxBytes({ shape, dtype }), tensorUsage);
+    this.owned.push(buffer);
+    const tensor = bufferTensor(buffer, shape, dtype);
+    this.inputs.set(name, tensor);
+    return tensor;
+  }
+
+  /** A temporary in the arena. Its content is undefined until a dispatch writes it. */
+  temp(shape: readonly Dim[], label = "temp", dtype: DType = "f32"): Tensor {
+    const slot = this.slots.length;
+    this.slots.push({ bytes: Math.max(16, maxBytes({ shape, dtype })), first: Number.POSITIVE_INFINITY, last: -1 });
+    return { shape, dtype, storage: { kind: "arena", slot }, offsetBytes: 0, label };
+  }
+
+  /** Marks a tensor to be read back by `Plan.run`; it stays alive to the end of the plan. */
+  output(name: string, tensor: Tensor): void {
+    this.outputs.set(name, tensor);
+  }
+
+  /** Records one dispatch. @throws DeviceError "shader" when an argument of the kernel is missing. */
+  dispatch(kernel: Kernel, args: DispatchArgs): void {
+    for (const b of kernel.bindings) {
+      if (args.tensors[b.name] === undefined) throw missing(kernel, b.name);
+      this.touch(args.tensors[b.name] as Tensor);
+    }
+    for (const s of kernel.scalars) {
+      if (args.scalars?.[s.name] === undefined) throw missing(kernel, s.name);
+    }
+    this.dispatches.push({ kernel, args });
+  }
+
+  /** Ends a quantum: with `split`, a replay submits what was recorded up to here on its own. */
+  cut(): void {
+    if (this.dispatches.length > 0 && this.cuts.at(-1) !== this.dispatches.length)
+      this.cuts.push(this.dispatches.length);
+  }
+
+  /** Lays out the arena, compiles, creates bind groups. @throws DeviceError when the GPU refuses something. */
+  async build(): Promise<Plan> {
+    for (const tensor of this.outputs.values()) this.keepToEnd(tensor);
+    const alignment = this.device.caps.limits.offsetAlignment;
+    const layout = layOutArena(this.slots.map(neverUsedIsEmpty), alignment);
+    const pool = this.device.pool;
+    if (layout.totalBytes > 0) this.owned.push(pool.allocate(`${this.label}.arena`, layout.totalBytes, tensorUsage));
+    const arena = layout.totalBytes > 0 ? (this.owned.at(-1) as PoolBuffer) : null;
+    const uniformStride = alignUp(Math.max(...this.dispatches.map((d) => d.kernel.scalars.length * 4), 4), alignment);
+    const uniformBytes = uniformStride * Math.max(1, this.dispatches.length);
+    const uniform = pool.allocate(`${this.label}.dims`, uniformBytes, usage.uniform | usage.copyDst);
+    this.owned.push(uniform);
+    const place = (tensor: Tensor): { buffer: PoolBuffer; offset: number } =>
+      tensor.storage.kind === "buffer"
+        ? { buffer: tensor.storage.buffer, offset: tensor.offsetBytes }
+        : {
+            buffer: arena as PoolBuffer,
+            offset: (layout.offsets[tensor.storage.slot] as number) + tensor.offsetBytes,
+          };
+    const steps = await this.device.checked(`plan ${this.label}`, () =>
+      Promise.all(this.dispatches.map((d, i) => this.compileStep(d, i * uniformStride, uniform, place))),
+    );
+    return new Plan({
+      device: this.device,
+      label: this.label,
+      steps,
+      cuts: this.cuts,
+      uniform,
+      inputs: this.inputs,
+      outputs: new Map([...this.outputs].map(([name, t]) => [name, { tensor: t, ...place(t) }])),
+      dynamic: [...this.dynamic.values()],
+      scalars: [...this.scalars],
+      owned: this.owned,
+      arenaBytes: layout.totalBytes,
+    });
+  }
+
+  private async compileStep(
+    { kernel, args }: RecordedDispatch,
+    uniformOffset: number,
+    uniform: PoolBuffer,
+    place: (t: Tensor) => { buffer: PoolBuffer; offset: number },
+  ): Promise<PlanStep> {
+    const placed = kernel.bindings.map((b) => {
+      const tensor = args.tensors[b.name] as Tensor;
+      return { ...b, ...place(tensor), bytes: alignUp(Math.max(4, maxBytes(tensor)), 4) };
+    });
+    const written = new Set(placed.filter((p) => p.access === "read_write").map((p) => p.buffer));
+    const writable = placed.filter((p) => p.access === "read" && written.has(p.buffer)).map((p) => p.name);
+    const compiled = await this.device.pipelines.get(kernel, args.constants ?? {}, writable);
+    const entries: GPUBindGroupEntry[] = placed.map((p) => ({
+      binding: p.binding,
+      resource: { buffer: p.buffer.gpu, offset: p.offset, size: p.bytes },
+    }));
+    const uniformSize = Math.max(4, kernel.scalars.length * 4);
+    entries.push({
+      binding: kernel.uniformBinding,
+      resource: { buffer: uniform.gpu, offset: uniformOffset, size: alignUp(uniformSize, 16) },
+    });
+    const bindGroup = this.device.gpu.createBindGroup({ label: kernel.label, layout: compiled.layout, entries });
+    return {
+      label: kernel.label,
+      pipeline: compiled.pipeline,
+      bindGroup,
+      uniformOffset,
+      scalars: kernel.scalars.map((s) => ({ type: s.type, value: args.scalars?.[s.name] as ScalarArg })),
+      workgroups: args.workgroups,
+    };
+  }
+
+  private touch(tensor: Tensor): void {
+    if (tensor.storage.kind !== "arena") return;
+    const slot = this.slots[tensor.storage.slot] as Slot;
+    slot.first = Math.min(slot.first, this.dispatches.length);
+    slot.last = Math.max(slot.last, this.dispatches.length);
+  }
+
+  private keepToEnd(tensor: Tensor): void {
+    if (tensor.storage.kind === "arena") (this.slots[tensor.storage.slot] as Slot).last = this.dispatches.length;
+  }
+}
+
+function neverUsedIsEmpty(slot: Slot): Slot {
+  return slot.last < 0 ? { bytes: 0, first: 0, last: 0 } : slot;
+}
+
+function missing(kernel: Kernel, name: string): DeviceError {
+  return new DeviceError("shader", `Kernel "${kernel.label}" was dispatched without its argument "${name}".`, {
+    do: "Pass every storage variable and every Dims field that the kernel uses.",
+  });
+}
