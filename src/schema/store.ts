@@ -1,18 +1,16 @@
 /** The store: an append-only log of events, and the views of it that gateway, controller and trainer read. */
+import type { BreakReason } from "./chat.ts";
 import type { Rollout, RolloutEvent, RolloutMode, RolloutState, StatusPatch, TerminalPage } from "./wire.ts";
-
-/** Why a call does not continue a recorded one although the attempt has some. */
-export type BreakReason = "template" | "retokenised" | "edited" | "compaction" | "side" | "unknown";
 
 /** Whether the harness got the whole reply. A reply it never got is no turn of the conversation. */
 export type Delivery = "pending" | "delivered" | "abandoned";
 
-/** The exact tokens of a call. `replyIds`, `logprobs` and `versions` have one length. */
+/** The exact tokens of a call. `replyIds` and `versions` have one length. */
 export interface CallTokens {
   promptIds: Int32Array;
   /** What was sampled, the stop id included. */
   replyIds: Int32Array;
-  /** Natural logs under the distribution sampled from. */
+  /** Natural logs under the distribution sampled from, one per reply id; empty when a foreign model reported none. */
   logprobs: Float32Array;
   /** Policy version that computed each token's distribution. */
   versions: Int32Array;
@@ -24,7 +22,7 @@ export interface CallRecord {
   rolloutId: string;
   attemptId: string;
   mode: RolloutMode;
-  /** API the harness spoke: "chat_completions", "completions". */
+  /** API the harness spoke, such as "chat_completions". */
   dialect: string;
   /** Name of the model that answered. */
   policy: string;
@@ -43,7 +41,7 @@ export interface CallRecord {
   overridden: Record<string, unknown>;
   /** True when logprobs are of a truncated distribution. */
   truncated: boolean;
-  /** Body as sent to the model, and the model's reply as sent to the harness. */
+  /** JSON body as sent to the model, and the model's JSON reply; token ids in it may be left to `tokens`. */
   request: Record<string, unknown>;
   response: unknown;
   server: { model: string; endpoint: string; version: number };
@@ -108,8 +106,7 @@ export interface RolloutQuery {
 export interface Store {
   /**
    * Writes all events or none; those of one tick share a transaction. Returns the sequence number afterwards.
-   * @throws StoreError "rollout_not_found", "illegal_transition", "duplicate_call", "call_not_found", "parent_mismatch",
-   * "store_fenced", "store_closed", "store_write".
+   * @throws StoreError, see its codes.
    */
   append(events: readonly StoreEvent[]): Promise<number>;
   rollout(id: string): Promise<Rollout | null>;

@@ -172,6 +172,19 @@ export interface ModelRequestData {
   retry_count: number;
   usage: Record<string, unknown> | null;
   finish_reason: string | null;
+  /** The rest is Leyden's addition. */
+  call_id?: string;
+  call_key?: string;
+  mode?: RolloutMode;
+  /** The call whose prompt and reply begin this prompt, the number of ids shared, and why there is none. */
+  parent_call?: string | null;
+  prefix_length?: number;
+  break_reason?: string | null;
+  /** The harness's sampling settings that were not used. */
+  overridden?: Record<string, unknown>;
+  /** True when log-probabilities are of a truncated distribution. */
+  truncated?: boolean;
+  delivery?: "pending" | "delivered" | "abandoned";
 }
 
 /** Body of `POST /proxy/pause`. */
