@@ -27,6 +27,8 @@ export interface ProcessExit {
   outputBytes: number;
   /** True when it was killed for passing outputLimitBytes. */
   overflowed: boolean;
+  /** Why some of its output could not be written to the files (a full disk, say); null when all was. */
+  outputError: string | null;
 }
 
 /** Strength of a kill: ask (the process may clean up), or end at once. Windows knows only the latter. */

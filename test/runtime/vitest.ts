@@ -1,1 +1,1 @@
-export { describe, expect, it } from "vitest";
+export { afterAll, beforeAll, describe, expect, it } from "vitest";

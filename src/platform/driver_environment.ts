@@ -1,0 +1,56 @@
+import { mkdirSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+
+/** What choosing the folders depends on. */
+export interface FolderFacts {
+  platform: NodeJS.Platform;
+  home: string;
+  variables: Readonly<Record<string, string | undefined>>;
+}
+
+/** Where things that may be made again are kept: LEYDEN_CACHE, else "leyden" in the user's cache folder. */
+export function cacheFolderFor({ platform, home, variables }: FolderFacts): string {
+  if (variables.LEYDEN_CACHE) return variables.LEYDEN_CACHE;
+  if (platform === "win32") return join(variables.LOCALAPPDATA ?? join(home, "AppData", "Local"), "leyden", "cache");
+  if (platform === "darwin") return join(home, "Library", "Caches", "leyden");
+  return join(variables.XDG_CACHE_HOME || join(home, ".cache"), "leyden");
+}
+
+/**
+ * The variables a Vulkan driver wants and that are not set yet: a cache for compiled shaders (software drivers compile
+ * for seconds otherwise) and a runtime folder (loaders complain without one).
+ */
+export function driverVariables({ platform, home, variables }: FolderFacts): Record<string, string> {
+  if (platform !== "linux") return {};
+  const cache = cacheFolderFor({ platform, home, variables });
+  const out: Record<string, string> = {};
+  if (!variables.MESA_SHADER_CACHE_DIR) out.MESA_SHADER_CACHE_DIR = join(cache, "mesa");
+  if (!variables.XDG_RUNTIME_DIR) out.XDG_RUNTIME_DIR = join(cache, "runtime");
+  return out;
+}
+
+function facts(): FolderFacts {
+  return { platform: process.platform, home: homedir(), variables: process.env };
+}
+
+/** The cache folder of this user. */
+export function systemCacheFolder(): string {
+  return cacheFolderFor(facts());
+}
+
+/**
+ * Sets the driver's variables and makes their folders. Must run in the main thread before the first use of WebGPU: a
+ * worker's environment is a copy that native code does not see.
+ */
+export function prepareDriverEnvironment(): void {
+  for (const [name, folder] of Object.entries(driverVariables(facts()))) {
+    try {
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+    } catch {
+      // A read-only home: the driver works without the folder, only slower and noisier.
+      continue;
+    }
+    process.env[name] = folder;
+  }
+}
