@@ -1,0 +1,170 @@
+import type { GenerateRequest } from "../schema/engine.ts";
+import { type BlockPool, pageTokens } from "./block_pool.ts";
+import { Sequence } from "./sequence.ts";
+
+/** Bounds of one device step. */
+export interface BatchLimits {
+  /** Sequences that hold pages at once. */
+  maxSequences: number;
+  /** Prompt tokens of one prefill step. */
+  prefillTokens: number;
+  /** Decode steps between two readbacks. */
+  burst: number;
+}
+
+/** Tokens `from`..`to` of a sequence go through the model; `samples` when the last of them is its newest token. */
+export interface PrefillPart {
+  readonly sequence: Sequence;
+  readonly from: number;
+  readonly to: number;
+  readonly samples: boolean;
+}
+
+/** `steps` tokens are drawn for each sequence without a readback in between. */
+export interface DecodeWork {
+  readonly sequences: readonly Sequence[];
+  readonly steps: number;
+}
+
+/**
+ * Continuous batching over a paged cache: admits waiting sequences as pages allow, forms prefill chunks and decode
+ * bursts, and preempts the newest sequence when a burst lacks pages. Pure.
+ */
+export class BatchFormer {
+  readonly limits: BatchLimits;
+  private readonly pool: BlockPool;
+  private readonly waiting: Sequence[] = [];
+  private readonly running: Sequence[] = [];
+  /** Preemptions so far. */
+  preemptions = 0;
+
+  constructor(pool: BlockPool, limits: BatchLimits) {
+    this.pool = pool;
+    this.limits = limits;
+  }
+
+  get queued(): number {
+    return this.waiting.length;
+  }
+
+  get active(): number {
+    return this.running.length;
+  }
+
+  /** Tokens one sequence can ever hold in this cache. */
+  get capacityTokens(): number {
+    return this.pool.pageCount * pageTokens;
+  }
+
+  /** Queues a request behind the others. */
+  add(request: GenerateRequest, contextLength: number): Sequence {
+    const sequence = new Sequence(request, Math.min(contextLength, this.capacityTokens));
+    this.waiting.push(sequence);
+    return sequence;
+  }
+
+  /** Removes a sequence and frees its pages; false when it is not here. */
+  remove(sequence: Sequence): boolean {
+    for (const list of [this.waiting, this.running]) {
+      const at = list.indexOf(sequence);
+      if (at < 0) continue;
+      list.splice(at, 1);
+      sequence.releasePages(this.pool);
+      return true;
+    }
+    return false;
+  }
+
+  /** The sequence of a request id, waiting or running. */
+  find(id: string): Sequence | undefined {
+    return this.running.find((s) => s.request.id === id) ?? this.waiting.find((s) => s.request.id === id);
+  }
+
+  /** Every sequence, running ones first. */
+  all(): Sequence[] {
+    return [...this.running, ...this.waiting];
+  }
+
+  /** Frees all pages and puts every sequence back in the queue, in order: after a device loss. */
+  requeueAll(): void {
+    for (const s of this.running) {
+      s.releasePages(this.pool);
+      s.preemptions++;
+    }
+    this.waiting.unshift(...this.running.splice(0));
+  }
+
+  /** True when a prefill step can do something now. */
+  get wantsPrefill(): boolean {
+    return this.running.some((s) => !s.isDecoding) || this.canAdmit();
+  }
+
+  /** True when some sequence is ready to draw its next token. */
+  get wantsDecode(): boolean {
+    return this.running.some((s) => s.isDecoding);
+  }
+
+  /** Admits what fits, then takes prompt tokens in order of arrival up to the chunk size. */
+  formPrefill(): PrefillPart[] {
+    while (this.canAdmit()) this.admit(this.waiting.shift() as Sequence);
+    const parts: PrefillPart[] = [];
+    let room = this.limits.prefillTokens;
+    for (const sequence of this.running) {
+      if (room === 0) break;
+      if (sequence.isDecoding) continue;
+      const from = sequence.computed;
+      const to = Math.min(sequence.length, from + room);
+      room -= to - from;
+      parts.push({ sequence, from, to, samples: to === sequence.length });
+    }
+    return parts;
+  }
+
+  /** Every ready sequence, with pages for the whole burst; null when none is left after preemption. */
+  formDecode(): DecodeWork | null {
+    let ready = this.running.filter((s) => s.isDecoding);
+    if (ready.length === 0) return null;
+    const steps = Math.min(this.limits.burst, Math.max(...ready.map((s) => s.remaining)));
+    for (const sequence of [...ready]) {
+      if (!this.running.includes(sequence)) continue;
+      const tokens = Math.min(sequence.length + steps, sequence.tokens.length);
+      while (!sequence.reserve(this.pool, tokens)) {
+        if (!this.preemptNewest(sequence)) break;
+      }
+    }
+    ready = ready.filter((s) => this.running.includes(s));
+    return ready.length === 0 ? null : { sequences: ready, steps };
+  }
+
+  /** Notes that keys and values up to `computed` exist. */
+  advance(sequence: Sequence, computed: number): void {
+    sequence.advance(this.pool, computed);
+  }
+
+  private canAdmit(): boolean {
+    const next = this.waiting[0];
+    if (next === undefined || this.running.length >= this.limits.maxSequences) return false;
+    return Math.ceil((next.length + 1) / pageTokens) <= this.pool.available;
+  }
+
+  private admit(sequence: Sequence): void {
+    sequence.attachCached(this.pool);
+    if (!sequence.reserve(this.pool, sequence.length + 1)) {
+      sequence.releasePages(this.pool);
+      this.waiting.unshift(sequence);
+      return;
+    }
+    this.running.push(sequence);
+  }
+
+  /** Sends the newest running sequence back to the queue; false when it was `last`, which then waits itself. */
+  private preemptNewest(last: Sequence): boolean {
+    const victim = this.running.at(-1) as Sequence;
+    this.running.pop();
+    victim.releasePages(this.pool);
+    victim.preemptions++;
+    this.preemptions++;
+    this.waiting.unshift(victim);
+    return victim !== last;
+  }
+}

@@ -1,0 +1,120 @@
+import { LeydenError } from "../core/errors.ts";
+
+/** Tokens per page of the key-value cache. */
+export const pageTokens = 16;
+
+/** The prefix a page ends: page id and a number that stands for "these tokens under these weights". */
+export interface CachedPage {
+  readonly page: number;
+  readonly node: number;
+}
+
+/** The empty prefix: parent of every first page. */
+export const rootNode = 0;
+
+/**
+ * Book-keeping of the paged key-value cache. Pages are counted by their users. A full page can be found again by what
+ * its content depends on, the chain of all tokens up to its end: its key is (node of the page before it, its tokens).
+ * Unused cached pages are evicted least recently used first. Pure: the pages themselves live on the device.
+ */
+export class BlockPool {
+  readonly pageCount: number;
+  private readonly users: Int32Array;
+  private readonly free: number[];
+  /** Cached pages by key, in order of last use. */
+  private readonly byKey = new Map<string, CachedPage>();
+  private readonly keyOf = new Map<number, string>();
+  private idleCached = 0;
+  private lastNode = rootNode;
+
+  constructor(pageCount: number) {
+    this.pageCount = pageCount;
+    this.users = new Int32Array(pageCount);
+    this.free = Array.from({ length: pageCount }, (_, i) => pageCount - 1 - i);
+  }
+
+  /** Pages that can be handed out now: free ones, and cached ones without a user. */
+  get available(): number {
+    return this.free.length + this.idleCached;
+  }
+
+  /** Pages with at least one user. */
+  get used(): number {
+    return this.pageCount - this.available;
+  }
+
+  /** Takes a page with one user, evicting an unused cached one if need be; null when all are in use. */
+  take(): number | null {
+    const page = this.free.pop() ?? this.evict();
+    if (page === null) return null;
+    this.users[page] = 1;
+    return page;
+  }
+
+  /** Adds a user to the cached page that follows `parent` with exactly `tokens`; null when there is none. */
+  share(parent: number, tokens: Int32Array): CachedPage | null {
+    const key = pageKey(parent, tokens);
+    const found = this.byKey.get(key);
+    if (found === undefined) return null;
+    const users = this.users[found.page] as number;
+    if (users === 0) this.idleCached--;
+    this.users[found.page] = users + 1;
+    this.byKey.delete(key);
+    this.byKey.set(key, found);
+    return found;
+  }
+
+  /**
+   * Makes a full page findable as the continuation of `parent` by `tokens`. Returns the node that stands for the whole
+   * prefix; when an equal page is cached already its node is returned and this page stays private. A page is published
+   * once: its content never changes while it has users.
+   */
+  publish(page: number, parent: number, tokens: Int32Array): number {
+    const key = this.keyOf.get(page) ?? pageKey(parent, tokens);
+    const found = this.byKey.get(key);
+    if (found !== undefined) return found.node;
+    const node = ++this.lastNode;
+    this.byKey.set(key, { page, node });
+    this.keyOf.set(page, key);
+    return node;
+  }
+
+  /** Removes one user. @throws LeydenError "kv_accounting" when the page has none. */
+  release(page: number): void {
+    const users = (this.users[page] as number) - 1;
+    if (users < 0) {
+      throw new LeydenError("kv_accounting", `Page ${page} was released more often than it was taken.`, {
+        do: "This is a fault in Leyden: report it with the requests that showed it.",
+      });
+    }
+    this.users[page] = users;
+    if (users > 0) return;
+    if (this.keyOf.has(page)) this.idleCached++;
+    else this.free.push(page);
+  }
+
+  /** Forgets every cached prefix; pages in use stay with their users. Called when the weights change. */
+  clearCache(): void {
+    for (const { page } of this.byKey.values()) {
+      this.keyOf.delete(page);
+      if (this.users[page] === 0) this.free.push(page);
+    }
+    this.byKey.clear();
+    this.idleCached = 0;
+  }
+
+  private evict(): number | null {
+    for (const [key, { page }] of this.byKey) {
+      if (this.users[page] !== 0) continue;
+      this.byKey.delete(key);
+      this.keyOf.delete(page);
+      this.idleCached--;
+      return page;
+    }
+    return null;
+  }
+}
+
+function pageKey(parent: number, tokens: Int32Array): string {
+  return `${parent}/${tokens.join(",")}`;
+}

@@ -1,0 +1,115 @@
+import type { GenerateRequest, GenerateResult } from "../schema/engine.ts";
+import { type BlockPool, pageTokens, rootNode } from "./block_pool.ts";
+
+/** A generation in flight: its tokens, which of them have keys and values in the cache, and its pages. */
+export class Sequence {
+  readonly request: GenerateRequest;
+  /** Prompt ids followed by sampled ids; the first `length` entries count. */
+  readonly tokens: Int32Array;
+  readonly sampledLogprobs: Float32Array;
+  readonly sampledVersions: Int32Array;
+  length: number;
+  /** Tokens whose keys and values are in pages. */
+  computed = 0;
+  readonly pages: number[] = [];
+  /** Prompt tokens found in the cache when it was first admitted. */
+  cachedTokens = 0;
+  /** Times it lost its pages to others and started over. */
+  preemptions = 0;
+  private node = rootNode;
+  private publishedPages = 0;
+
+  constructor(request: GenerateRequest, contextLength: number) {
+    this.request = request;
+    const room = Math.min(request.maxTokens, contextLength - request.promptIds.length);
+    this.tokens = new Int32Array(request.promptIds.length + room);
+    this.tokens.set(request.promptIds);
+    this.length = request.promptIds.length;
+    this.sampledLogprobs = new Float32Array(room);
+    this.sampledVersions = new Int32Array(room);
+  }
+
+  get promptLength(): number {
+    return this.request.promptIds.length;
+  }
+
+  get sampled(): number {
+    return this.length - this.promptLength;
+  }
+
+  /** Tokens it may still sample. */
+  get remaining(): number {
+    return this.tokens.length - this.length;
+  }
+
+  /** True when every token but the newest sampled one has keys and values: the next step is a decode step. */
+  get isDecoding(): boolean {
+    return this.sampled > 0 && this.computed === this.length - 1;
+  }
+
+  /** Takes cached pages for the longest known prefix, leaving at least one token to compute. */
+  attachCached(pool: BlockPool): void {
+    while ((this.publishedPages + 1) * pageTokens < this.length) {
+      const from = this.publishedPages * pageTokens;
+      const found = pool.share(this.node, this.tokens.subarray(from, from + pageTokens));
+      if (found === null) break;
+      this.pages.push(found.page);
+      this.node = found.node;
+      this.publishedPages++;
+    }
+    this.computed = this.publishedPages * pageTokens;
+    if (this.preemptions === 0) this.cachedTokens = this.computed;
+  }
+
+  /** Ensures pages for `tokens` tokens. False (and nothing taken) when the pool cannot give them. */
+  reserve(pool: BlockPool, tokens: number): boolean {
+    const missing = Math.ceil(tokens / pageTokens) - this.pages.length;
+    if (missing > pool.available) return false;
+    for (let i = 0; i < missing; i++) this.pages.push(pool.take() as number);
+    return true;
+  }
+
+  /** Notes that keys and values of tokens up to `computed` are there, and publishes the pages that became full. */
+  advance(pool: BlockPool, computed: number): void {
+    this.computed = computed;
+    while ((this.publishedPages + 1) * pageTokens <= computed) {
+      const from = this.publishedPages * pageTokens;
+      const page = this.pages[this.publishedPages] as number;
+      this.node = pool.publish(page, this.node, this.tokens.subarray(from, from + pageTokens));
+      this.publishedPages++;
+    }
+  }
+
+  /** Appends one sampled token. */
+  append(id: number, logprob: number, version: number): void {
+    const at = this.sampled;
+    this.tokens[this.length] = id;
+    this.sampledLogprobs[at] = logprob;
+    this.sampledVersions[at] = version;
+    this.length++;
+  }
+
+  /** Gives all pages back; what was sampled is kept, so it can start over by prefilling its own tokens. */
+  releasePages(pool: BlockPool): void {
+    for (const page of this.pages) pool.release(page);
+    this.pages.length = 0;
+    this.computed = 0;
+    this.node = rootNode;
+    this.publishedPages = 0;
+  }
+
+  /** The result with the first `kept` sampled tokens. */
+  result(finishReason: GenerateResult["finishReason"], kept: number, stopped?: number | string): GenerateResult {
+    const { sampling } = this.request;
+    return {
+      id: this.request.id,
+      ids: this.tokens.slice(this.promptLength, this.promptLength + kept),
+      logprobs: this.sampledLogprobs.slice(0, kept),
+      versions: this.sampledVersions.slice(0, kept),
+      finishReason,
+      ...(stopped === undefined ? {} : { stopped }),
+      cachedTokens: this.cachedTokens,
+      truncated: sampling.temperature > 0 && (sampling.topK > 0 || sampling.topP < 1 || sampling.minP > 0),
+    };
+  }
+}
