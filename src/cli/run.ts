@@ -1,0 +1,86 @@
+import { asLeydenError, type LeydenError } from "../core/errors.ts";
+import { didYouMean } from "../core/nearest.ts";
+import type { HostPlatform, Terminal } from "../schema/platform.ts";
+import { type Args, parseCommandLine, UsageError } from "./args.ts";
+import type { Command, CommandContext, CommandTable } from "./command.ts";
+import { commandHelp, overallHelp } from "./help.ts";
+
+/** Prints an error: one line of JSON on standard output with --json, else text on standard error. */
+function reportError(terminal: Terminal, error: LeydenError, json: boolean, verbose: boolean): void {
+  if (json) {
+    terminal.out(`${JSON.stringify({ error })}\n`);
+    return;
+  }
+  terminal.err(`error [${error.code}]: ${error.message}\n`);
+  if (error.do !== "") terminal.err(`${error.do}\n`);
+  const origin = error.cause instanceof Error ? error.cause : error;
+  // An error nobody foresaw is a fault of ours: its place matters more than brevity.
+  if (verbose || error.code === "internal") terminal.err(`${origin.stack ?? origin.message}\n`);
+}
+
+/** A signal that aborts at the first SIGINT or SIGTERM; from then on the next one ends the process. */
+function stopSignalOf(terminal: Terminal): () => AbortSignal {
+  let controller: AbortController | undefined;
+  return () => {
+    if (controller !== undefined) return controller.signal;
+    const stop = new AbortController();
+    controller = stop;
+    const release = terminal.onStop((name) => {
+      release();
+      stop.abort(name);
+    });
+    return stop.signal;
+  };
+}
+
+function contextOf(platform: HostPlatform, args: Args): CommandContext {
+  const { terminal } = platform;
+  return {
+    args,
+    platform,
+    json: args.flag("json"),
+    print: (line) => terminal.out(`${line}\n`),
+    printJson: (value) => terminal.out(`${JSON.stringify(value)}\n`),
+    note: (line) => terminal.err(`${line}\n`),
+    stopSignal: stopSignalOf(terminal),
+  };
+}
+
+async function loadCommand(table: CommandTable, name: string): Promise<Command> {
+  const load = Object.hasOwn(table, name) ? table[name] : undefined;
+  if (load !== undefined) return (await load()).command;
+  throw new UsageError(`There is no command "${name}".`, { do: didYouMean(name, Object.keys(table)) });
+}
+
+async function runCommand(platform: HostPlatform, table: CommandTable): Promise<number> {
+  const { args: argv, out } = platform.terminal;
+  const [name = "--help", ...rest] = argv;
+  if (name === "--help" || name === "-h" || name === "help") {
+    const all = await Promise.all(Object.values(table).map(async (load) => (await load()).command));
+    out(overallHelp(all));
+    return 0;
+  }
+  const command = await loadCommand(table, name);
+  const args = parseCommandLine(command, rest);
+  if (args.flag("help")) {
+    out(commandHelp(command));
+    return 0;
+  }
+  return command.run(contextOf(platform, args));
+}
+
+/** Runs the command that the terminal's arguments name; returns the exit code and never throws. */
+export async function runCommandLine(platform: HostPlatform, table: CommandTable): Promise<number> {
+  const { terminal, env } = platform;
+  const fail = (thrown: unknown): number => {
+    const error = asLeydenError(thrown);
+    reportError(terminal, error, terminal.args.includes("--json"), env.LEYDEN_DEBUG === "1");
+    return error.exitCode;
+  };
+  terminal.onUncaught((thrown) => terminal.exit(fail(thrown)));
+  try {
+    return await runCommand(platform, table);
+  } catch (thrown) {
+    return fail(thrown);
+  }
+}
