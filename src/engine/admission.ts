@@ -1,0 +1,45 @@
+import { ConfigError, LeydenError } from "../core/errors.ts";
+import type { EngineInfo, GenerateRequest } from "../schema/engine.ts";
+
+/**
+ * Checks a generation before it is queued.
+ * @throws LeydenError "context_length_exceeded" (with the numbers in `data`), "token_out_of_range", "empty_prompt";
+ *   ConfigError for sampling settings out of range.
+ */
+export function checkGenerate(request: GenerateRequest, info: Omit<EngineInfo, "version">): void {
+  const length = request.promptIds.length;
+  if (length === 0) {
+    throw new LeydenError("empty_prompt", "The prompt has no tokens.", { do: "Send at least one token." });
+  }
+  if (length + 1 > info.contextLength) {
+    throw new LeydenError(
+      "context_length_exceeded",
+      `The prompt has ${length} tokens; this model has room for ${info.contextLength - 1} and one reply token.`,
+      {
+        do: "Shorten the conversation, or serve a model with a longer context.",
+        data: { promptTokens: length, contextLength: info.contextLength },
+      },
+    );
+  }
+  const bad = request.promptIds.find((id) => id < 0 || id >= info.vocabSize);
+  const forced = request.forcedIds?.find((id) => id < 0 || id >= info.vocabSize);
+  if (bad !== undefined || forced !== undefined) {
+    throw new LeydenError("token_out_of_range", `Token id ${bad ?? forced} is outside 0..${info.vocabSize - 1}.`, {
+      do: "Encode with the tokenizer of this model.",
+    });
+  }
+  checkSampling(request);
+}
+
+function checkSampling({ maxTokens, sampling }: GenerateRequest): void {
+  const { temperature, topK, topP, minP } = sampling;
+  const rules: [boolean, string][] = [
+    [Number.isInteger(maxTokens) && maxTokens >= 1, `maxTokens must be an integer of at least 1, got ${maxTokens}`],
+    [temperature >= 0 && temperature <= 100, `temperature must lie in 0..100, got ${temperature}`],
+    [Number.isInteger(topK) && topK >= 0, `topK must be an integer of at least 0, got ${topK}`],
+    [topP > 0 && topP <= 1, `topP must lie in (0, 1], got ${topP}`],
+    [minP >= 0 && minP <= 1, `minP must lie in 0..1, got ${minP}`],
+  ];
+  const broken = rules.find(([holds]) => !holds);
+  if (broken !== undefined) throw new ConfigError(`${broken[1]}.`, { do: "Change the sampling settings." });
+}

@@ -1,0 +1,32 @@
+import type { Clock } from "../core/clock.ts";
+import type { DeviceTime } from "../schema/engine.ts";
+
+/** Splits the time since it was made into what the device did; what is not accounted for was idle. */
+export class DeviceTimes {
+  private readonly clock: Clock;
+  private readonly startMs: number;
+  private readonly busyMs = { prefill: 0, decode: 0, train: 0 };
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+    this.startMs = clock.monotonic();
+  }
+
+  /** Runs `work` and books its duration under `kind`. */
+  async measure<T>(kind: "prefill" | "decode" | "train", work: () => Promise<T>): Promise<T> {
+    const start = this.clock.monotonic();
+    try {
+      return await work();
+    } finally {
+      this.busyMs[kind] += this.clock.monotonic() - start;
+    }
+  }
+
+  /** Seconds by kind; they add up to the elapsed time. */
+  seconds(): DeviceTime {
+    const { prefill, decode, train } = this.busyMs;
+    const elapsed = this.clock.monotonic() - this.startMs;
+    const idle = Math.max(0, elapsed - prefill - decode - train);
+    return { prefill: prefill / 1000, decode: decode / 1000, train: train / 1000, idle: idle / 1000 };
+  }
+}

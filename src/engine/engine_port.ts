@@ -1,0 +1,117 @@
+import { asLeydenError, type ExitCode, LeydenError } from "../core/errors.ts";
+import type { Engine } from "../schema/engine.ts";
+import type { WorkerPort } from "../schema/platform.ts";
+
+/** Methods that cross the port; each takes at most one argument of plain data. */
+const methods = [
+  "info",
+  "stats",
+  "generate",
+  "score",
+  "update",
+  "drain",
+  "resume",
+  "snapshot",
+  "cancel",
+  "close",
+] as const satisfies readonly (keyof Engine)[];
+
+type Method = (typeof methods)[number];
+
+interface Call {
+  readonly kind: "engine_call";
+  readonly call: number;
+  readonly method: Method;
+  readonly argument: unknown;
+}
+
+interface WireError {
+  readonly code: string;
+  readonly message: string;
+  readonly do: string;
+  readonly data: Record<string, unknown>;
+  readonly exitCode: ExitCode;
+}
+
+interface Reply {
+  readonly kind: "engine_reply";
+  readonly call: number;
+  readonly result?: unknown;
+  readonly error?: WireError;
+}
+
+function toWire(thrown: unknown): WireError {
+  const error = asLeydenError(thrown);
+  const { code, message, data, exitCode } = error;
+  return { code, message, do: error.do, data, exitCode };
+}
+
+function fromWire(error: WireError): LeydenError {
+  return new LeydenError(error.code, error.message, { do: error.do, data: error.data }, error.exitCode);
+}
+
+/** Answers an owner's calls with `engine`; calls run side by side. */
+export function serveEngine(engine: Engine, port: WorkerPort): void {
+  port.onMessage((message) => {
+    const { kind, call, method, argument } = message as Call;
+    if (kind !== "engine_call" || !methods.includes(method)) return;
+    const run = engine[method] as (argument: unknown) => Promise<unknown>;
+    void run.call(engine, argument).then(
+      (result) => port.post({ kind: "engine_reply", call, result } satisfies Reply),
+      (thrown: unknown) => port.post({ kind: "engine_reply", call, error: toWire(thrown) } satisfies Reply),
+    );
+  });
+}
+
+interface Waiting {
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** An engine behind a port. Once the port failed, every call rejects with that failure. */
+export class EngineClient implements Engine {
+  private readonly port: WorkerPort;
+  private readonly waiting = new Map<number, Waiting>();
+  private lastCall = 0;
+  private failure: unknown = null;
+
+  constructor(port: WorkerPort) {
+    this.port = port;
+    port.onMessage((message) => this.receive(message as Reply));
+  }
+
+  /** Rejects all calls, now and later: the worker is gone. */
+  fail(error: unknown): void {
+    this.failure ??= error;
+    for (const { reject } of this.waiting.values()) reject(this.failure);
+    this.waiting.clear();
+  }
+
+  info: Engine["info"] = () => this.call("info");
+  stats: Engine["stats"] = () => this.call("stats");
+  generate: Engine["generate"] = (request) => this.call("generate", request);
+  score: Engine["score"] = (request) => this.call("score", request);
+  update: Engine["update"] = (request) => this.call("update", request);
+  drain: Engine["drain"] = () => this.call("drain");
+  resume: Engine["resume"] = () => this.call("resume");
+  snapshot: Engine["snapshot"] = (options) => this.call("snapshot", options);
+  cancel: Engine["cancel"] = (id) => this.call("cancel", id);
+  close: Engine["close"] = () => this.call("close");
+
+  private call<T>(method: Method, argument?: unknown): Promise<T> {
+    if (this.failure !== null) return Promise.reject(this.failure);
+    const call = ++this.lastCall;
+    return new Promise<T>((resolve, reject) => {
+      this.waiting.set(call, { resolve: resolve as (value: unknown) => void, reject });
+      this.port.post({ kind: "engine_call", call, method, argument } satisfies Call);
+    });
+  }
+
+  private receive(reply: Reply): void {
+    const waiting = reply.kind === "engine_reply" ? this.waiting.get(reply.call) : undefined;
+    if (waiting === undefined) return;
+    this.waiting.delete(reply.call);
+    if (reply.error === undefined) waiting.resolve(reply.result);
+    else waiting.reject(fromWire(reply.error));
+  }
+}
