@@ -1,0 +1,106 @@
+import { posix } from "node:path";
+import { edgeFiles, edgePackages, forbiddenGlobals, impureFolders, type Layer, layers, maxLines } from "./layers.ts";
+import { codeOnly, type ImportRecord, importsOf, type SourceFile } from "./source.ts";
+
+/** The layer a file belongs to, or undefined: then it has no place in the tree. */
+export function layerOf(path: string): Layer | undefined {
+  return layers.find(({ folder }) => path === folder || (folder.endsWith("/") && path.startsWith(folder)));
+}
+
+function isListed(specifier: string, list: readonly string[] | "*"): boolean {
+  if (list === "*") return true;
+  return list.some((entry) => specifier === entry || (/[/:]$/.test(entry) && specifier.startsWith(entry)));
+}
+
+function packageProblem(file: SourceFile, layer: Layer, { specifier, typeOnly }: ImportRecord): string | null {
+  const allowed = edgeFiles.test(file.path) ? edgePackages : layer.packages;
+  if (isListed(specifier, allowed)) return null;
+  if (typeOnly && isListed(specifier, layer.typePackages ?? [])) return null;
+  return `${layer.name} may not import ${specifier}`;
+}
+
+function importProblem(file: SourceFile, layer: Layer, record: ImportRecord): string | null {
+  const { specifier } = record;
+  if (specifier === "?") return layer.imports === "*" ? null : "import() of something that is not a literal";
+  if (!specifier.startsWith(".")) return packageProblem(file, layer, record);
+  if (!/\.(ts|mjs|json)$/.test(specifier)) return `import of ${specifier} lacks its suffix`;
+  const target = layerOf(posix.join(posix.dirname(file.path), specifier));
+  if (target === undefined) return `import of ${specifier}, which is in no layer`;
+  const allowed = target.name === layer.name || layer.imports === "*" || layer.imports.includes(target.name);
+  return allowed ? null : `${layer.name} may not import ${target.name} (${specifier})`;
+}
+
+/** Imports against the layer table. */
+export function layerViolations(files: readonly SourceFile[]): string[] {
+  return files.flatMap((file) => {
+    const layer = layerOf(file.path);
+    if (layer === undefined) return [`${file.path}: is in no layer`];
+    return importsOf(file.text).flatMap((record) => {
+      const problem = importProblem(file, layer, record);
+      return problem === null ? [] : [`${file.path}:${record.line}: ${problem}`];
+    });
+  });
+}
+
+/** Time, randomness and runtime globals outside the places that may touch them. */
+export function purityViolations(files: readonly SourceFile[]): string[] {
+  const pure = files.filter(({ path }) => !edgeFiles.test(path) && !impureFolders.some((f) => path.startsWith(f)));
+  return pure.flatMap(({ path, text }) =>
+    codeOnly(text)
+      .split("\n")
+      .flatMap((line, i) =>
+        forbiddenGlobals.flatMap(([pattern, instead]) => {
+          const found = pattern.exec(line)?.[0];
+          return found === undefined ? [] : [`${path}:${i + 1}: ${found} is not allowed here; use ${instead}`];
+        }),
+      ),
+  );
+}
+
+/** Files too long to hold one concept. */
+export function lengthViolations(files: readonly SourceFile[]): string[] {
+  return files.flatMap(({ path, text }) => {
+    const lines = text.trimEnd().split("\n").length;
+    return lines <= maxLines ? [] : [`${path}: ${lines} lines; at most ${maxLines}: split it by concept`];
+  });
+}
+
+const vagueNames = /(^|\/)(utils?|helpers?|misc|common|stuff)\.(ts|mjs)$/;
+
+/** File names that say nothing about what is inside. */
+export function nameViolations(files: readonly SourceFile[]): string[] {
+  return files.flatMap(({ path }) => (vagueNames.test(path) ? [`${path}: name it after its concept`] : []));
+}
+
+/** The stem itself and its shorter forms: "matmul_tiled" -> ["matmul_tiled", "matmul"]. */
+function stemsOf(stem: string): string[] {
+  const parts = stem.split("_");
+  return parts.map((_, i) => parts.slice(0, parts.length - i).join("_"));
+}
+
+/**
+ * An op is complete when it is in src/ops/registry.ts, has a shader of its stem, and a test of its stem; any other file
+ * there that has kernels needs a test of its stem or of the family it is named after.
+ */
+export function opViolations(
+  files: readonly SourceFile[],
+  shaders: readonly string[],
+  tests: readonly string[],
+): string[] {
+  const registry = files.find(({ path }) => path === "src/ops/registry.ts");
+  const registered = new Set(importsOf(registry?.text ?? "").map(({ specifier }) => specifier));
+  return files.flatMap(({ path, text }) => {
+    const stem = /^src\/ops\/(\w+)\.ts$/.exec(path)?.[1];
+    if (stem === undefined || path === registry?.path) return [];
+    const code = codeOnly(text);
+    const isOp = /^export const \w+: Op</m.test(code);
+    const hasKernels = /[^.\w]kernel\(/.test(code);
+    const out: string[] = [];
+    if (isOp && !registered.has(`./${stem}.ts`)) out.push(`${path}: is not in src/ops/registry.ts`);
+    const hasShader = shaders.some((s) => s === `shaders/${stem}.wgsl` || s.startsWith(`shaders/${stem}_`));
+    if (isOp && hasKernels && !hasShader) out.push(`${path}: there is no shaders/${stem}.wgsl`);
+    const hasTest = stemsOf(stem).some((name) => tests.includes(`test/ops/${name}.test.ts`));
+    if ((isOp || hasKernels) && !hasTest) out.push(`${path}: there is no test/ops/${stem}.test.ts`);
+    return out;
+  });
+}
