@@ -1,0 +1,103 @@
+import { ConfigError } from "../core/errors.ts";
+import { didYouMean } from "../core/nearest.ts";
+import { type ExperimentConfig, type ExperimentInput, experimentSchema } from "../schema/experiment.ts";
+
+/** A configuration with the editor's help; returns it unchanged. */
+export function defineExperiment(config: ExperimentInput): ExperimentInput {
+  return config;
+}
+
+type Plain = Record<string, unknown>;
+
+interface Issue {
+  readonly code?: string;
+  readonly path: readonly PropertyKey[];
+  readonly message: string;
+  readonly keys?: readonly string[];
+}
+
+/**
+ * Checks a configuration and fills in defaults.
+ * @throws ConfigError naming every unknown key with its nearest known one, and every value out of range.
+ */
+export function parseConfig(input: unknown): ExperimentConfig {
+  const parsed = experimentSchema.safeParse(input);
+  if (!parsed.success) {
+    const lines = (parsed.error.issues as readonly Issue[]).map(describe);
+    throw new ConfigError(`The configuration has ${lines.length === 1 ? "a fault" : "faults"}: ${lines.join("; ")}.`, {
+      do: "Correct these keys; src/schema/experiment.ts lists all of them.",
+    });
+  }
+  const config = parsed.data;
+  const { mode, activeGroups } = config.schedule;
+  if (mode === "sync") return config;
+  const active = activeGroups === 0 ? 2 * config.train.tasksPerUpdate : activeGroups;
+  if (active <= config.train.tasksPerUpdate) {
+    throw new ConfigError(
+      `schedule.activeGroups is ${active}; collocated mode needs more than train.tasksPerUpdate (${config.train.tasksPerUpdate}).`,
+      { do: "Raise schedule.activeGroups, or use schedule.mode sync." },
+    );
+  }
+  return { ...config, schedule: { mode, activeGroups: active } };
+}
+
+function describe(issue: Issue): string {
+  const place = issue.path.map(String).join(".");
+  if (issue.code !== "unrecognized_keys") return `${place || "configuration"}: ${issue.message}`;
+  const prefix = place === "" ? "" : `${place}.`;
+  const known = knownKeys(issue.path);
+  return (issue.keys ?? []).map((key) => `unknown key ${prefix}${key} (${didYouMean(key, known)})`).join("; ");
+}
+
+/** Keys of a section, read off a complete configuration so that they cannot drift from the schema. */
+function knownKeys(path: readonly PropertyKey[]): string[] {
+  const complete = experimentSchema.parse({
+    model: { path: "m" },
+    task: { dataset: "d" },
+    rollout: { command: ["c"] },
+  }) as unknown as Plain;
+  const section = path.length === 0 ? complete : (complete[String(path[0])] as Plain | undefined);
+  return Object.keys(section ?? {});
+}
+
+/**
+ * A copy of `input` with `a.b=c` applied; c is read as JSON where it is JSON, else as text.
+ * @throws ConfigError when an override has no "=" or goes deeper than the configuration.
+ */
+export function withOverrides(input: unknown, overrides: readonly string[]): Plain {
+  const out = structuredClone(input ?? {}) as Plain;
+  for (const override of overrides) {
+    const at = override.indexOf("=");
+    const path = override.slice(0, Math.max(0, at)).split(".");
+    if (at <= 0 || path.some((p) => p === "")) {
+      throw new ConfigError(`The override "${override}" is not of the form section.key=value.`, {
+        do: "Write for example --set train.learningRate=0.0005.",
+      });
+    }
+    setPath(out, path, readValue(override.slice(at + 1)), override);
+  }
+  return out;
+}
+
+function setPath(target: Plain, path: readonly string[], value: unknown, override: string): void {
+  let place = target;
+  for (const key of path.slice(0, -1)) {
+    place[key] ??= {};
+    const next = place[key];
+    if (typeof next !== "object" || next === null || Array.isArray(next)) {
+      throw new ConfigError(`The override "${override}" goes into "${key}", which holds a value.`, {
+        do: "Override the value itself.",
+      });
+    }
+    place = next as Plain;
+  }
+  place[path.at(-1) as string] = value;
+}
+
+function readValue(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,215 @@
+/** One experiment's configuration: plain JSON, two levels. Datasets, graders and hooks are named modules. */
+import { z } from "zod";
+
+/** The policy and how it is served. */
+export interface ModelConfig {
+  /** Folder of the base model (Hugging Face layout), relative to the configuration file. */
+  path: string;
+  /** Name agents see; any unknown name means the policy too. */
+  name: string;
+  /** Longest prompt plus reply in tokens; 0 takes the model's own. */
+  contextLength: number;
+  /** Tokens the key-value cache holds. */
+  kvTokens: number;
+  /** Sequences decoded at once. */
+  maxSequences: number;
+  /** Prompt tokens of one prefill step. */
+  prefillTokens: number;
+  /** Decode steps between two readbacks. */
+  burst: number;
+}
+
+/** Where tasks come from. */
+export interface TaskConfig {
+  /** Module that exports `dataset: Dataset`, relative to the configuration file. */
+  dataset: string;
+}
+
+/** How the agent is run and judged. */
+export interface RolloutSettings {
+  /** The agent's command line; `{input.KEY}` is replaced by the task's input. */
+  command: string[];
+  /** Extra environment of the agent; values as Agent Lightning's env_map ("input.question" or literal text). */
+  env: Record<string, string>;
+  /** Working folder of the agent, relative to the configuration file. */
+  cwd: string;
+  /** Files bundled once before the first agent starts, and the commands that use them then use the bundle. */
+  bundle: string[];
+  /** Agents at once. */
+  concurrency: number;
+  /** Agents that may be starting at once, so that start-up does not starve the device. */
+  starting: number;
+  /** Seconds an attempt may run, may wait for a place, and may be silent; 0 means no limit. */
+  timeoutSeconds: number;
+  queueSeconds: number;
+  silenceSeconds: number;
+  /** Attempts per rollout after failures of the infrastructure (never after the agent's own). */
+  attempts: number;
+  /** Bytes of output kept per stream; an agent that writes more is killed. */
+  maxLogBytes: number;
+  /** Who decides the reward. */
+  reward: "grader" | "exit" | "agent";
+  /** Name of a grader, and its options. */
+  grader: string;
+  graderOptions: Record<string, unknown>;
+  /** Module that exports hooks, or empty. */
+  hooks: string;
+}
+
+/** The update. */
+export interface TrainConfig {
+  updates: number;
+  /** Tasks per update, and rollouts per task. */
+  tasksPerUpdate: number;
+  groupSize: number;
+  temperature: number;
+  /** Name of an advantage estimator, and its options. */
+  advantage: string;
+  advantageOptions: Record<string, unknown>;
+  /** How token losses are averaged: "rollout" is Eq. 16, "rows" Agent Lightning's released code, or an aggregation. */
+  normalisation: string;
+  clipLow: number;
+  clipHigh: number;
+  /** Bound of the dual clip; 0 turns it off. */
+  dualClip: number;
+  klCoef: number;
+  klKind: "k1" | "k2" | "k3";
+  entropyCoef: number;
+  learningRate: number;
+  beta1: number;
+  beta2: number;
+  eps: number;
+  weightDecay: number;
+  /** 0 turns gradient clipping off. */
+  maxGradNorm: number;
+  /** Tokens of one micro-batch; 0 lets the memory plan choose. */
+  microBatchTokens: number;
+  /** Reward of a rollout without one: a number, or "drop" to leave it out of its group. */
+  missingReward: number | "drop";
+}
+
+/** What the device does when. */
+export interface ScheduleConfig {
+  mode: "sync" | "collocated";
+  /** Groups active at once in collocated mode; at least tasksPerUpdate + 1. */
+  activeGroups: number;
+}
+
+/** Validation on held-out tasks. */
+export interface EvalConfig {
+  /** Updates between validations; 0 never. */
+  every: number;
+  /** Held-out tasks used; 0 means all. */
+  tasks: number;
+  samples: number;
+  temperature: number;
+}
+
+/** What is kept on disk. */
+export interface StoreConfig {
+  kind: "sqlite" | "memory";
+  /** Updates between checkpoints. */
+  checkpointEvery: number;
+  /** Checkpoints kept; older ones are removed. */
+  keep: number;
+}
+
+/** One experiment. */
+export interface ExperimentConfig {
+  seed: number;
+  model: ModelConfig;
+  task: TaskConfig;
+  rollout: RolloutSettings;
+  train: TrainConfig;
+  schedule: ScheduleConfig;
+  eval: EvalConfig;
+  store: StoreConfig;
+}
+
+/** A configuration as people write it: whatever has a default may be left out. */
+export type ExperimentInput = {
+  readonly [K in keyof ExperimentConfig]?: ExperimentConfig[K] extends object
+    ? Partial<ExperimentConfig[K]>
+    : ExperimentConfig[K];
+};
+
+const count = z.number().int().min(0);
+const positive = z.number().int().min(1);
+const seconds = z.number().min(0);
+const names = z.record(z.string(), z.string());
+const options = z.record(z.string(), z.unknown());
+
+/** Defaults are those of a small run on a laptop; every section may be left out but `model.path` and the command. */
+export const experimentSchema: z.ZodType<ExperimentConfig> = z.strictObject({
+  seed: count.default(1),
+  model: z.strictObject({
+    path: z.string().min(1),
+    name: z.string().min(1).default("policy"),
+    contextLength: count.default(0),
+    kvTokens: positive.default(16384),
+    maxSequences: positive.default(64),
+    prefillTokens: positive.default(512),
+    burst: positive.default(4),
+  }),
+  task: z.strictObject({ dataset: z.string().min(1) }),
+  rollout: z.strictObject({
+    command: z.array(z.string()).min(1),
+    env: names.default({}),
+    cwd: z.string().default("."),
+    bundle: z.array(z.string()).default([]),
+    concurrency: positive.default(16),
+    starting: positive.default(2),
+    timeoutSeconds: seconds.default(300),
+    queueSeconds: seconds.default(600),
+    silenceSeconds: seconds.default(120),
+    attempts: positive.default(2),
+    maxLogBytes: positive.default(1 << 20),
+    reward: z.enum(["grader", "exit", "agent"]).default("grader"),
+    grader: z.string().default("exact"),
+    graderOptions: options.default({}),
+    hooks: z.string().default(""),
+  }),
+  train: z
+    .strictObject({
+      updates: count.default(10),
+      tasksPerUpdate: positive.default(8),
+      groupSize: positive.default(8),
+      temperature: z.number().positive().default(1),
+      advantage: z.string().default("grpo"),
+      advantageOptions: options.default({}),
+      normalisation: z.string().default("rollout"),
+      clipLow: z.number().min(0).default(0.2),
+      clipHigh: z.number().min(0).default(0.28),
+      dualClip: z.number().min(0).default(3),
+      klCoef: z.number().min(0).default(0),
+      klKind: z.enum(["k1", "k2", "k3"]).default("k3"),
+      entropyCoef: z.number().default(0),
+      learningRate: z.number().min(0).default(1e-3),
+      beta1: z.number().min(0).lt(1).default(0.9),
+      beta2: z.number().min(0).lt(1).default(0.95),
+      eps: z.number().positive().default(1e-8),
+      weightDecay: z.number().min(0).default(0),
+      maxGradNorm: z.number().min(0).default(1),
+      microBatchTokens: count.default(0),
+      missingReward: z.union([z.number(), z.literal("drop")]).default(0),
+    })
+    .prefault({}),
+  schedule: z
+    .strictObject({ mode: z.enum(["sync", "collocated"]).default("sync"), activeGroups: count.default(0) })
+    .prefault({}),
+  eval: z
+    .strictObject({
+      every: count.default(0),
+      tasks: count.default(0),
+      samples: positive.default(1),
+      temperature: z.number().min(0).default(1),
+    })
+    .prefault({}),
+  store: z
+    .strictObject({
+      kind: z.enum(["sqlite", "memory"]).default("sqlite"),
+      checkpointEvery: positive.default(1),
+      keep: positive.default(2),
+    })
+    .prefault({}),
+});
