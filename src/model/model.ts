@@ -1,0 +1,117 @@
+import type { FileDType } from "../core/dtype.ts";
+import { sizeOf } from "../core/shape.ts";
+import type { Device } from "../gpu/device.ts";
+import { uploadTensor } from "../gpu/readback.ts";
+import type { Tensor } from "../gpu/tensor.ts";
+import type { HfConfig } from "../io/hf_config.ts";
+import type { TensorSource } from "../io/safetensors.ts";
+import { saveModel } from "../io/save_model.ts";
+import { weightsSha256 } from "../io/weights_hash.ts";
+import type { Files } from "../schema/files.ts";
+import type { DecoderDescription } from "./decoder.ts";
+import { type DecoderWeights, decoderWeights } from "./decoder_weights.ts";
+import type { Family } from "./families/family.ts";
+import { familyOf } from "./families/registry.ts";
+import { type InitOptions, initializeParameters } from "./initialize.ts";
+import { loadWeights, type WeightSource } from "./load_weights.ts";
+import { PackedTensors } from "./packed_tensors.ts";
+import { layOutParameters, parameterSpecs } from "./parameter_layout.ts";
+import { rotaryFrequencies } from "./rotary.ts";
+
+/** Names of `torch_dtype` and `dtype`. */
+const configDType: Readonly<Record<FileDType, string>> = { F32: "float32", F16: "float16", BF16: "bfloat16" };
+
+/** A decoder with its parameters on a device. */
+export class Model {
+  readonly device: Device;
+  readonly config: HfConfig;
+  readonly family: Family;
+  readonly description: DecoderDescription;
+  readonly parameters: PackedTensors;
+  readonly weights: DecoderWeights;
+  /** Rotation per position of each pair (rotaryDim / 2), when positions are rotary. */
+  readonly inverseFrequencies: Tensor | undefined;
+
+  private constructor(device: Device, config: HfConfig) {
+    this.device = device;
+    this.config = config;
+    this.family = familyOf(config);
+    this.description = this.family.describe(config);
+    const limits = device.caps.limits;
+    const layout = layOutParameters(parameterSpecs(this.description), {
+      maxSegmentBytes: limits.maxBufferBytes,
+      alignment: limits.offsetAlignment,
+    });
+    this.parameters = new PackedTensors(device, layout, "parameters");
+    this.weights = decoderWeights(this.description, this.parameters);
+    const positions = this.description.positions;
+    this.inverseFrequencies =
+      positions.kind === "rotary"
+        ? uploadTensor(device, "inverse_frequencies", [positions.rotaryDim / 2], rotaryFrequencies(positions))
+        : undefined;
+  }
+
+  /** A model with the weights of `source`. @throws FormatError naming the option, tensor or shape that does not fit */
+  static async load(device: Device, config: HfConfig, source: WeightSource): Promise<Model> {
+    const model = new Model(device, config);
+    try {
+      await loadWeights(source, model.family, model.description, model.parameters);
+      return model;
+    } catch (error) {
+      model.dispose();
+      throw error;
+    }
+  }
+
+  /** A model with random weights. */
+  static initialize(device: Device, config: HfConfig, init: InitOptions): Model {
+    const model = new Model(device, config);
+    initializeParameters(model.family, model.description, model.parameters, init);
+    return model;
+  }
+
+  /** The weights as a file of `dtype` holds them, each read from the device when its turn comes. */
+  tensorSources(dtype: FileDType = "F32"): TensorSource[] {
+    return namedTensors(this.family, this.description, this.parameters, dtype);
+  }
+
+  /** config.json for weights saved as `dtype`; all else as it was loaded. */
+  savedConfig(dtype: FileDType = "F32"): Record<string, unknown> {
+    const key = "dtype" in this.config.raw ? "dtype" : "torch_dtype";
+    return { ...this.config.raw, [key]: configDType[dtype] };
+  }
+
+  /** Writes the model folder: config.json and model.safetensors. */
+  async save(files: Files, folder: string, dtype: FileDType = "F32"): Promise<void> {
+    await saveModel(files, folder, { config: this.savedConfig(dtype), tensors: this.tensorSources(dtype) });
+  }
+
+  /** SHA-256 of the f32 weights: over tensors sorted by name, each its name, type, shape and bytes. */
+  sha256(): Promise<string> {
+    return weightsSha256(this.tensorSources());
+  }
+
+  /** Releases the device memory. */
+  dispose(): void {
+    this.parameters.dispose();
+    if (this.inverseFrequencies?.storage.kind === "buffer") {
+      this.device.pool.release(this.inverseFrequencies.storage.buffer);
+    }
+  }
+}
+
+/** Packed tensors under the names a saved model of the family has, with a prefix for optimizer moments. */
+export function namedTensors(
+  family: Family,
+  description: DecoderDescription,
+  packed: PackedTensors,
+  dtype: FileDType = "F32",
+  prefix = "",
+): TensorSource[] {
+  return family.tensors(description).map((t) => ({
+    name: `${prefix}${t.name}`,
+    dtype,
+    shape: t.shape,
+    load: () => packed.read(t.parameter, t.offset, sizeOf(t.shape)),
+  }));
+}
