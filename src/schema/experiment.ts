@@ -66,6 +66,10 @@ export interface TrainConfig {
   /** Name of an advantage estimator, and its options. */
   advantage: string;
   advantageOptions: Record<string, unknown>;
+  /** What gets one advantage: the rollout, or, for comparison, each row. */
+  level: "rollout" | "row";
+  /** "trie" computes shared prefixes once; the linear views are Agent Lightning's rows and ours. */
+  view: "trie" | "trajectory" | "transition" | "best_prefix";
   /** How token losses are averaged: "rollout" is Eq. 16, "rows" Agent Lightning's released code, or an aggregation. */
   normalisation: string;
   clipLow: number;
@@ -177,6 +181,8 @@ export const experimentSchema: z.ZodType<ExperimentConfig> = z.strictObject({
       temperature: z.number().positive().default(1),
       advantage: z.string().default("grpo"),
       advantageOptions: options.default({}),
+      level: z.enum(["rollout", "row"]).default("rollout"),
+      view: z.enum(["trie", "trajectory", "transition", "best_prefix"]).default("trie"),
       normalisation: z.string().default("rollout"),
       clipLow: z.number().min(0).default(0.2),
       clipHigh: z.number().min(0).default(0.28),

@@ -1,0 +1,57 @@
+import { isTerminal } from "../schema/rollout.ts";
+import type { LogEntry, Store } from "../schema/store.ts";
+import type { Group } from "./groups.ts";
+
+const page = 1000;
+
+/** Follows the store's log and knows which rollouts have finished. */
+export class Completion {
+  private readonly store: Store;
+  private seq = 0;
+  private readonly finished = new Set<string>();
+
+  constructor(store: Store) {
+    this.store = store;
+  }
+
+  /** True when every rollout of the group has finished. */
+  isComplete(group: Group): boolean {
+    return group.rolloutIds.every((id) => this.finished.has(id));
+  }
+
+  /** Number of the group's rollouts that have finished. */
+  finishedOf(group: Group): number {
+    return group.rolloutIds.filter((id) => this.finished.has(id)).length;
+  }
+
+  /**
+   * Waits until `wanted` of the groups are complete and returns them, oldest first; calls `progress` on every change.
+   * @throws CancelledError when the signal fires
+   */
+  async waitFor(groups: readonly Group[], wanted: number, signal: AbortSignal, progress: () => void): Promise<Group[]> {
+    for (;;) {
+      await this.catchUp();
+      progress();
+      const complete = groups.filter((g) => this.isComplete(g));
+      if (complete.length >= wanted) return complete.slice(0, wanted);
+      await this.store.changed(this.seq, signal);
+    }
+  }
+
+  /** Reads what was logged since the last look. */
+  async catchUp(): Promise<void> {
+    for (;;) {
+      const entries = await this.store.log(this.seq, page);
+      for (const entry of entries) await this.note(entry);
+      this.seq = entries.at(-1)?.seq ?? this.seq;
+      if (entries.length < page) return;
+    }
+  }
+
+  private async note(entry: LogEntry): Promise<void> {
+    if (entry.type === "rollout_deleted") this.finished.delete(entry.rolloutId);
+    if (entry.type !== "rollout_patched") return;
+    const rollout = await this.store.rollout(entry.rolloutId);
+    if (rollout !== null && isTerminal(rollout.status.state)) this.finished.add(entry.rolloutId);
+  }
+}

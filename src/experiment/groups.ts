@@ -1,0 +1,80 @@
+import type { GroupRecord, RolloutRecord, CallRecord as TrainedCall } from "../rl/batch/batch_input.ts";
+import { newRollout } from "../schema/rollout.ts";
+import type { CallRecord, Store, StoreEvent } from "../schema/store.ts";
+import type { TaskRow } from "../schema/task.ts";
+import { eventTypes, type Rollout, type RolloutConfig, type RolloutEvent } from "../schema/wire.ts";
+
+/** Rollouts of one task that run side by side. */
+export interface Group {
+  /** Unique in the run; equal in every run of the same seed. */
+  readonly id: string;
+  readonly task: TaskRow;
+  readonly rolloutIds: readonly string[];
+}
+
+/** A group whose rollouts are named after it: their names, and with them every draw, are the same in each run. */
+export function nameGroup(id: string, task: TaskRow, size: number): Group {
+  return { id, task, rolloutIds: Array.from({ length: size }, (_, j) => `${id}-s${j}`) };
+}
+
+/** Events that create a group's rollouts; ids that exist already are left as they are. */
+export function createEvents(group: Group, isTrain: boolean, config: RolloutConfig, now: number): StoreEvent[] {
+  return group.rolloutIds.map((id, index) => {
+    const create = {
+      input: group.task.input,
+      hidden: group.task.hidden,
+      is_train: isTrain,
+      config,
+      metadata: { task: group.task.id, group: group.id, sample_idx_in_batch: index },
+    };
+    return { type: "rollout_created", rollout: newRollout(create, id, now) };
+  });
+}
+
+/** The reward of an attempt: the value of its last reward event, null when there is none or it is no number. */
+export function rewardOf(events: readonly RolloutEvent[]): number | null {
+  const value = events.findLast((e) => e.event_type === eventTypes.reward)?.data.value;
+  return typeof value === "number" && Number.isFinite(value) ? value : null;
+}
+
+/** A finished rollout as the trainer sees it. @throws nothing; a rollout that is gone has no calls and failed */
+export async function readRollout(store: Store, id: string): Promise<RolloutRecord> {
+  const rollout = await store.rollout(id);
+  if (rollout === null) return { id, attempt: "0", status: "failed", reward: null, calls: [] };
+  const attempt = rollout.status.last_attempt_id ?? "0";
+  const [events, calls] = await Promise.all([store.events(id, attempt, eventTypes.reward), store.calls(id, attempt)]);
+  return { id, attempt, status: statusOf(rollout), reward: rewardOf(events), calls: calls.map(trainedCall) };
+}
+
+/** All rollouts of a finished group. */
+export async function readGroup(store: Store, group: Group): Promise<GroupRecord> {
+  const rollouts = await Promise.all(group.rolloutIds.map((id) => readRollout(store, id)));
+  return { id: group.id, task: group.task.id, rollouts, expected: group.rolloutIds.length };
+}
+
+function statusOf(rollout: Rollout): RolloutRecord["status"] {
+  if (rollout.status.state === "succeeded") return "succeeded";
+  return /timed out/i.test(rollout.status.error_message ?? "") ? "timed_out" : "failed";
+}
+
+function trainedCall(call: CallRecord): TrainedCall {
+  const excluded = exclusion(call);
+  return {
+    id: call.id,
+    attempt: call.attemptId,
+    key: call.callKey,
+    promptIds: call.tokens.promptIds,
+    replyIds: call.tokens.replyIds,
+    logprobs: call.tokens.logprobs,
+    versions: call.tokens.versions,
+    constrained: call.truncated,
+    ...(excluded === null ? {} : { excluded }),
+  };
+}
+
+function exclusion(call: CallRecord): string | null {
+  if (!call.own) return "another model";
+  if (call.mode !== "train") return "not sampled for training";
+  if (call.breakReason === "side") return "side call";
+  return call.delivery === "abandoned" ? "abandoned" : null;
+}

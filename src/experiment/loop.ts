@@ -1,0 +1,175 @@
+import type { Clock } from "../core/clock.ts";
+import { CancelledError } from "../core/errors.ts";
+import type { Engine } from "../schema/engine.ts";
+import type { ExperimentConfig } from "../schema/experiment.ts";
+import type { Store } from "../schema/store.ts";
+import type { Dataset, TaskStream } from "../schema/task.ts";
+import type { RolloutConfig } from "../schema/wire.ts";
+import { Completion } from "./completion.ts";
+import { evaluate, type TaskResult } from "./evaluation.ts";
+import { createEvents, type Group, nameGroup, readGroup } from "./groups.ts";
+import type { MetricsLine, RunFolder, RunState } from "./run_folder.ts";
+import { deviceTimeSince, logprobDifferences, metricsLine, takeStep } from "./update_step.ts";
+
+/** What people and programs are told while a run goes on. */
+export interface LoopReporter {
+  /** Rollouts of the groups being waited for. */
+  rollouts(update: number, finished: number, total: number): void;
+  /** A finished update. */
+  update(line: MetricsLine): void;
+  validation(update: number, results: readonly TaskResult[]): void;
+}
+
+/** What the loop works with. */
+export interface LoopDeps {
+  readonly config: ExperimentConfig;
+  readonly configSha256: string;
+  readonly dataset: Dataset;
+  readonly engine: Engine;
+  readonly store: Store;
+  readonly folder: RunFolder;
+  readonly clock: Clock;
+  readonly rolloutConfig: RolloutConfig;
+  readonly reporter: LoopReporter;
+  readonly signal: AbortSignal;
+}
+
+/** Where the run stood when the loop ended. */
+export interface LoopResult {
+  readonly updates: number;
+  readonly version: number;
+  /** Mean reward of the last update; null when there was none. */
+  readonly reward: number | null;
+  /** Mean reward of the last validation; null when there was none. */
+  readonly validation: number | null;
+}
+
+/**
+ * The training loop: keep groups running, take the oldest complete ones, update, validate, checkpoint. In `sync` an
+ * update's groups all finish before the next ones start; in `collocated` `schedule.activeGroups` run, and unfinished
+ * ones are carried over whole. Which groups, which samples and their order depend on the seed alone.
+ */
+export class Loop {
+  private readonly deps: LoopDeps;
+  private readonly completion: Completion;
+  private readonly tasks: TaskStream;
+  private state: RunState;
+  private active: Group[] = [];
+  private reward: number | null = null;
+  private validation: number | null = null;
+
+  constructor(deps: LoopDeps, state: RunState) {
+    this.deps = deps;
+    this.state = state;
+    this.completion = new Completion(deps.store);
+    this.tasks = deps.dataset.train(deps.config.seed);
+  }
+
+  /** Runs to the configured number of updates. @throws CancelledError when the signal fires, after saving nothing */
+  async run(): Promise<LoopResult> {
+    const { config, signal } = this.deps;
+    this.active = this.state.carryOver.map((index) => this.groupAt(index));
+    await this.start(this.active);
+    while (this.state.update < config.train.updates) {
+      if (signal.aborted) throw new CancelledError("The run");
+      await this.oneUpdate();
+    }
+    const { update, version } = this.state;
+    return { updates: update, version, reward: this.reward, validation: this.validation };
+  }
+
+  private async oneUpdate(): Promise<void> {
+    const { engine, store, config, clock, reporter } = this.deps;
+    const before = (await engine.stats()).deviceSeconds;
+    const startMs = clock.monotonic();
+    await this.topUp();
+    const number = this.state.update + 1;
+    const chosen = await this.completion.waitFor(this.active, config.train.tasksPerUpdate, this.deps.signal, () => {
+      const finished = this.active.reduce((n, g) => n + this.completion.finishedOf(g), 0);
+      reporter.rollouts(number, finished, this.active.length * config.train.groupSize);
+    });
+    const rolloutMs = clock.monotonic() - startMs;
+    const groups = await Promise.all(chosen.map((g) => readGroup(store, g)));
+    const trained = this.state.version;
+    const taken = await takeStep(engine, `update-${number}`, groups, config.train);
+    this.active = this.active.filter((g) => !chosen.includes(g));
+    const device = deviceTimeSince((await engine.stats()).deviceSeconds, before);
+    const differences = logprobDifferences(taken, trained, groups);
+    const line = metricsLine(number, clock.now() / 1000, taken, differences, device);
+    line["timing_s/gen"] = rolloutMs / 1000;
+    line["training/async/n_new_carry_over_rollouts"] = this.active.length * config.train.groupSize;
+    this.reward = line["training/reward"] as number;
+    this.state = { ...this.state, update: number, version: taken.result.version };
+    await this.maybeValidate(line);
+    line["timing_s/step"] = (clock.monotonic() - startMs) / 1000;
+    await this.commit(line, chosen);
+  }
+
+  /** Makes the update last: checkpoint first, then the record that its groups are trained, then its metrics line. */
+  private async commit(line: MetricsLine, chosen: readonly Group[]): Promise<void> {
+    const { config, engine, store, folder, clock, reporter } = this.deps;
+    const last = this.state.update === config.train.updates;
+    if (last || this.state.update % config.store.checkpointEvery === 0) {
+      const snapshot = await engine.snapshot({ optimizer: true });
+      this.state = {
+        ...this.state,
+        optimizerSteps: snapshot.optimizerSteps,
+        weightsSha256: snapshot.weightsSha256,
+        carryOver: this.active.map((g) => indexOf(g)),
+        storeSeq: await store.seq(),
+        configSha256: this.deps.configSha256,
+      };
+      await folder.writeCheckpoint(this.state, snapshot);
+      await folder.pruneCheckpoints(config.store.keep);
+    }
+    const data = { update: this.state.update, version: this.state.version, groups: chosen.map((g) => g.id) };
+    await store.append([{ type: "experiment", name: "update", data, at: clock.now() / 1000 }]);
+    await folder.appendMetrics(line);
+    reporter.update(line);
+  }
+
+  private async maybeValidate(line: MetricsLine): Promise<void> {
+    const { config, dataset, reporter, store, clock, rolloutConfig, signal } = this.deps;
+    const { every, tasks, samples } = config.eval;
+    const due = every > 0 && (this.state.update % every === 0 || this.state.update === config.train.updates);
+    if (!due) return;
+    const held = tasks === 0 ? dataset.heldOut : dataset.heldOut.slice(0, tasks);
+    const label = `val-u${this.state.update}`;
+    const results = await evaluate({ store, clock, rolloutConfig, signal }, label, held, samples);
+    const rewards = results.flatMap((r) => r.rewards);
+    this.validation = rewards.reduce((a, b) => a + b, 0) / Math.max(1, rewards.length);
+    line["val/reward"] = this.validation;
+    line["val/n_rollouts"] = rewards.length;
+    reporter.validation(this.state.update, results);
+  }
+
+  /** Starts new groups until as many are active as the schedule wants and the remaining updates can use. */
+  private async topUp(): Promise<void> {
+    const { train, schedule } = this.deps.config;
+    const remaining = (train.updates - this.state.update) * train.tasksPerUpdate;
+    const wanted = schedule.mode === "sync" ? train.tasksPerUpdate : schedule.activeGroups;
+    const fresh: Group[] = [];
+    while (this.active.length + fresh.length < Math.min(wanted, remaining)) {
+      fresh.push(this.groupAt(this.state.cursor));
+      this.state = { ...this.state, cursor: this.state.cursor + 1 };
+    }
+    this.active.push(...fresh);
+    await this.start(fresh);
+  }
+
+  private async start(groups: readonly Group[]): Promise<void> {
+    const { store, clock, rolloutConfig } = this.deps;
+    const now = clock.now() / 1000;
+    const events = groups.flatMap((g) => createEvents(g, true, rolloutConfig, now));
+    if (events.length > 0) await store.append(events);
+  }
+
+  private groupAt(index: number): Group {
+    const { groupSize } = this.deps.config.train;
+    return nameGroup(`g${String(index).padStart(6, "0")}`, this.tasks.at(index), groupSize);
+  }
+}
+
+function indexOf(group: Group): number {
+  return Number(group.id.slice(1));
+}

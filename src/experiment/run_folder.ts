@@ -1,0 +1,136 @@
+import { FormatError } from "../core/errors.ts";
+import type { EngineSnapshot } from "../schema/engine.ts";
+import type { ExperimentConfig } from "../schema/experiment.ts";
+import type { Files } from "../schema/files.ts";
+
+/** Where a run stands at a checkpoint: with the store's events after `storeSeq`, everything that is needed to go on. */
+export interface RunState {
+  format: 1;
+  /** Updates finished, and the policy's version after them (skipped steps make them differ). */
+  update: number;
+  version: number;
+  optimizerSteps: number;
+  /** Index of the next task in the stream. */
+  cursor: number;
+  /** Stream indices of groups that were started and not trained yet, oldest first. */
+  carryOver: number[];
+  /** Last event of the store that this state includes. */
+  storeSeq: number;
+  configSha256: string;
+  weightsSha256: string;
+}
+
+/** A checkpoint on disk. */
+export interface Checkpoint {
+  readonly folder: string;
+  readonly state: RunState;
+}
+
+/** One line of metrics.jsonl. */
+export type MetricsLine = Record<string, number | string | null>;
+
+/** The files of one run: config.json, metrics.jsonl, store.sqlite, checkpoints/step_N, attempts, result.json. */
+export class RunFolder {
+  readonly path: string;
+  private readonly files: Files;
+
+  constructor(files: Files, path: string) {
+    this.files = files;
+    this.path = path;
+  }
+
+  /** Path of something inside the run. */
+  at(...names: string[]): string {
+    return this.files.join(this.path, ...names);
+  }
+
+  /** Writes the configuration the run uses. */
+  async writeConfig(config: ExperimentConfig): Promise<void> {
+    await this.files.write(this.at("config.json"), `${JSON.stringify(config, null, 2)}\n`);
+  }
+
+  /** True when a run was started here. */
+  exists(): Promise<boolean> {
+    return this.files.exists(this.at("config.json"));
+  }
+
+  async appendMetrics(line: MetricsLine): Promise<void> {
+    await this.files.append(this.at("metrics.jsonl"), `${JSON.stringify(line)}\n`);
+  }
+
+  async writeResult(result: unknown): Promise<void> {
+    await this.files.write(this.at("result.json"), `${JSON.stringify(result, null, 2)}\n`);
+  }
+
+  /** Drops metrics of updates after `update`, which a resumed run computes again, and a torn last line. */
+  async truncateMetrics(update: number): Promise<void> {
+    const path = this.at("metrics.jsonl");
+    if (!(await this.files.exists(path))) return;
+    const kept = (await this.files.readText(path)).split("\n").filter((line) => {
+      const step = stepOf(line);
+      return step !== null && step <= update;
+    });
+    await this.files.write(path, kept.map((line) => `${line}\n`).join(""));
+  }
+
+  /** Writes checkpoints/step_N completely or not at all: to a folder beside it, flushed, then renamed. */
+  async writeCheckpoint(state: RunState, snapshot: EngineSnapshot): Promise<string> {
+    const target = this.at("checkpoints", `step_${state.update}`);
+    const part = `${target}.part`;
+    await this.files.remove(part);
+    for (const [name, bytes] of Object.entries(snapshot.files))
+      await this.files.write(this.files.join(part, name), bytes);
+    await this.files.write(this.files.join(part, "state.json"), `${JSON.stringify(state, null, 2)}\n`);
+    await this.files.remove(target);
+    await this.files.rename(part, target);
+    return target;
+  }
+
+  /** Removes all but the newest `keep` checkpoints. */
+  async pruneCheckpoints(keep: number): Promise<void> {
+    const steps = await this.checkpointSteps();
+    for (const step of steps.slice(0, Math.max(0, steps.length - keep))) {
+      await this.files.remove(this.at("checkpoints", `step_${step}`));
+    }
+  }
+
+  /**
+   * The newest checkpoint, or null when there is none.
+   * @throws FormatError "checkpoint_damaged" when its state cannot be read
+   */
+  async latestCheckpoint(): Promise<Checkpoint | null> {
+    const step = (await this.checkpointSteps()).at(-1);
+    if (step === undefined) return null;
+    const folder = this.at("checkpoints", `step_${step}`);
+    try {
+      const state = JSON.parse(await this.files.readText(this.files.join(folder, "state.json"))) as RunState;
+      if (state.format === 1) return { folder, state };
+    } catch (cause) {
+      throw damaged(folder, cause);
+    }
+    throw damaged(folder, undefined);
+  }
+
+  private async checkpointSteps(): Promise<number[]> {
+    const folder = this.at("checkpoints");
+    if (!(await this.files.exists(folder))) return [];
+    const names = (await this.files.list(folder)).map((entry) => /^step_(\d+)$/.exec(entry.name)?.[1]);
+    return names.flatMap((n) => (n === undefined ? [] : [Number(n)])).sort((a, b) => a - b);
+  }
+}
+
+function stepOf(line: string): number | null {
+  try {
+    const step = (JSON.parse(line) as { step?: unknown }).step;
+    return typeof step === "number" ? step : null;
+  } catch {
+    return null;
+  }
+}
+
+function damaged(folder: string, cause: unknown): FormatError {
+  return new FormatError("checkpoint_damaged", `The checkpoint ${folder} has no readable state.json.`, {
+    do: "Remove that folder; the run then resumes from the checkpoint before it.",
+    cause,
+  });
+}

@@ -1,0 +1,125 @@
+import type { AdvantageConfig } from "../rl/advantages/registry.ts";
+import type { Batch, GroupRecord } from "../rl/batch/batch_input.ts";
+import { buildBatch } from "../rl/batch/build_batch.ts";
+import type { Normalisation } from "../rl/normalisation.ts";
+import type { DeviceTime, Engine, UpdateRequest, UpdateResult } from "../schema/engine.ts";
+import type { TrainConfig } from "../schema/experiment.ts";
+import type { MetricsLine } from "./run_folder.ts";
+
+/** An optimizer step with the batch it was taken on. */
+export interface TakenStep {
+  readonly batch: Batch;
+  readonly result: UpdateResult;
+}
+
+/** The engine's request for a batch. */
+export function updateRequest(id: string, batch: Batch, t: TrainConfig): UpdateRequest {
+  const { temperature, clipLow, clipHigh, dualClip, klCoef, klKind, entropyCoef } = t;
+  const { learningRate, beta1, beta2, eps, weightDecay, maxGradNorm } = t;
+  return {
+    id,
+    rows: batch.rows,
+    loss: { kind: "ppo", temperature, clipLow, clipHigh, dualClip, klCoef, klKind, entropyCoef },
+    optimizer: { learningRate, beta1, beta2, eps, weightDecay, maxGradNorm },
+  };
+}
+
+/** Builds the batch of finished groups for the weights of `version`. @throws as buildBatch */
+export function batchOf(groups: readonly GroupRecord[], t: TrainConfig, version: number): Batch {
+  const missing = t.missingReward;
+  return buildBatch(groups, {
+    view: t.view,
+    level: t.level,
+    advantage: { estimator: t.advantage, ...t.advantageOptions } as AdvantageConfig,
+    normalisation: t.normalisation as Normalisation,
+    missingReward: missing === "drop" ? "exclude" : "fill",
+    rewardFill: missing === "drop" ? 0 : missing,
+    skipZeroAdvantage: t.klCoef === 0 && t.entropyCoef === 0,
+    version,
+  });
+}
+
+/** Takes one optimizer step on finished groups. */
+export async function takeStep(
+  engine: Engine,
+  id: string,
+  groups: readonly GroupRecord[],
+  train: TrainConfig,
+): Promise<TakenStep> {
+  const { version } = await engine.info();
+  const batch = batchOf(groups, train, version);
+  return { batch, result: await engine.update(updateRequest(id, batch, train)) };
+}
+
+/**
+ * Largest |trainer's - recorded log-probability| over calls drawn wholly under the trained version, and over the
+ * others ("mixed": weights changed while they ran, so the two need not agree).
+ */
+export function logprobDifferences(
+  { batch, result }: TakenStep,
+  version: number,
+  groups: readonly GroupRecord[],
+): {
+  own: number;
+  mixed: number;
+} {
+  const current = new Set<string>();
+  for (const call of groups.flatMap((g) => g.rollouts.flatMap((r) => r.calls))) {
+    if (call.versions !== null && Array.prototype.every.call(call.versions, (v: number) => v === version)) {
+      current.add(call.id);
+    }
+  }
+  const worst = { own: 0, mixed: 0 };
+  let at = 0;
+  for (const [i, row] of batch.rows.entries()) {
+    const origin = batch.origins[i];
+    for (let r = 0; r < row.src.length; r++, at++) {
+      const call = origin?.calls[origin.call[r] as number]?.call ?? "";
+      const kind = current.has(call) ? "own" : "mixed";
+      const difference = Math.abs((result.logprobs[at] as number) - (row.oldLogprob[r] as number));
+      worst[kind] = Math.max(worst[kind], difference);
+    }
+  }
+  return worst;
+}
+
+/** The metrics of one update: the batch's, the step's, and the device's time since the last line. */
+export function metricsLine(
+  step: number,
+  time: number,
+  taken: TakenStep,
+  differences: { own: number; mixed: number },
+  device: DeviceTime,
+): MetricsLine {
+  const { batch, result } = taken;
+  return {
+    step,
+    version: result.version,
+    time,
+    ...batch.metrics,
+    "training/logprob_diff_max": differences.own,
+    "training/logprob_diff_max_mixed": differences.mixed,
+    "training/skipped": result.skipped,
+    "actor/loss": result.loss,
+    "actor/entropy": result.entropy,
+    "actor/grad_norm": result.gradNorm,
+    "actor/pg_clipfrac": result.clipFrac,
+    "actor/pg_clipfrac_lower": result.dualClipFrac,
+    "actor/ppo_kl": result.approxKl,
+    "timing_s/update_actor": result.trainMs / 1000,
+    "device/prefill_s": device.prefill,
+    "device/decode_s": device.decode,
+    "device/train_s": device.train,
+    "device/idle_s": device.idle,
+  };
+}
+
+/** The device's time between two readings. */
+export function deviceTimeSince(now: DeviceTime, before: DeviceTime): DeviceTime {
+  return {
+    prefill: now.prefill - before.prefill,
+    decode: now.decode - before.decode,
+    train: now.train - before.train,
+    idle: now.idle - before.idle,
+  };
+}
