@@ -1,0 +1,93 @@
+/**
+ * JSON request bodies as pieces that are stored once. A conversation grows by a message or two per call, and many
+ * rollouts share system text and tools; so the elements of long lists, and long values, are kept by content, and a call
+ * names only the pieces that the call before it does not have at the same place.
+ */
+
+/** A set of JSON texts kept by content; ids are never reused for another text while referred to. */
+export interface Bodies {
+  /** The text's id if it is stored. */
+  find(json: string): number | undefined;
+  /** Stores the text, or counts one more reference to it. */
+  put(json: string): number;
+  json(id: number): string;
+}
+
+/** The pieces of a body's long values by key, in order. */
+export type Pieces = ReadonlyMap<string, readonly number[]>;
+
+/** A long value: its first `shared` pieces are the base call's, then come `rest`. */
+export interface BodySlot {
+  key: string;
+  isList: boolean;
+  shared: number;
+  rest: number[];
+}
+
+/** A body: its short values as JSON with null at the keys that slots hold, key order kept. */
+export interface StoredBody {
+  skeleton: number;
+  slots: BodySlot[];
+}
+
+/** Values whose JSON is shorter stay in the skeleton. */
+const inlineCharacters = 200;
+
+/** Stores a body's pieces; `base` are the pieces of the call it is likely to repeat. */
+export function splitBody(
+  body: Readonly<Record<string, unknown>>,
+  base: Pieces,
+  bodies: Bodies,
+): { stored: StoredBody; pieces: Pieces } {
+  const slots: BodySlot[] = [];
+  const pieces = new Map<string, readonly number[]>();
+  const skeleton: [string, unknown][] = [];
+  for (const [key, value] of Object.entries(body)) {
+    const json = JSON.stringify(value);
+    if (json === undefined) continue;
+    if (json.length < inlineCharacters) {
+      skeleton.push([key, value]);
+      continue;
+    }
+    const isList = Array.isArray(value);
+    const texts = isList ? value.map((element: unknown) => JSON.stringify(element) ?? "null") : [json];
+    const known = base.get(key) ?? [];
+    let shared = 0;
+    while (shared < texts.length && shared < known.length && bodies.find(texts[shared] as string) === known[shared]) {
+      shared++;
+    }
+    const rest = texts.slice(shared).map((text) => bodies.put(text));
+    slots.push({ key, isList, shared, rest });
+    pieces.set(key, [...known.slice(0, shared), ...rest]);
+    skeleton.push([key, null]);
+  }
+  const stored = { skeleton: bodies.put(JSON.stringify(Object.fromEntries(skeleton))), slots };
+  return { stored, pieces };
+}
+
+/** The body again, equal in content and key order. */
+export function joinBody(
+  stored: StoredBody,
+  base: Pieces,
+  bodies: Bodies,
+): { body: Record<string, unknown>; pieces: Pieces } {
+  const values = new Map<string, unknown>();
+  const pieces = new Map<string, readonly number[]>();
+  for (const slot of stored.slots) {
+    const ids = [...(base.get(slot.key) ?? []).slice(0, slot.shared), ...slot.rest];
+    const parsed = ids.map((id) => JSON.parse(bodies.json(id)) as unknown);
+    pieces.set(slot.key, ids);
+    values.set(slot.key, slot.isList ? parsed : parsed[0]);
+  }
+  const skeleton = JSON.parse(bodies.json(stored.skeleton)) as Record<string, unknown>;
+  // Entries, not assignment: a key named "__proto__" is an ordinary key of JSON.
+  const body = Object.fromEntries(
+    Object.entries(skeleton).map(([key, value]) => [key, values.has(key) ? values.get(key) : value]),
+  );
+  return { body, pieces };
+}
+
+/** Every reference a stored body holds, once per reference. */
+export function bodyReferences(stored: StoredBody): number[] {
+  return [stored.skeleton, ...stored.slots.flatMap((slot) => slot.rest)];
+}

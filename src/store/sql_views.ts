@@ -1,0 +1,130 @@
+/** The SQL store's tables together: how an event changes them, and what they answer. */
+import type { CallFailure, LogEntry, StoreEvent } from "../schema/store.ts";
+import { eventTypes, type RolloutEvent } from "../schema/wire.ts";
+import { callEvent } from "./call_event.ts";
+import { logEntry } from "./log_entry.ts";
+import { SqlBodies } from "./sql_bodies.ts";
+import { SqlCalls } from "./sql_calls.ts";
+import { SqlRollouts } from "./sql_rollouts.ts";
+import type { SqlSession } from "./sql_session.ts";
+
+type Posted = Extract<StoreEvent, { type: "event_posted" }>;
+
+/** Reads and writes without regard to transactions; those are the store's. */
+export class SqlViews {
+  readonly rollouts: SqlRollouts;
+  readonly calls: SqlCalls;
+  private readonly session: SqlSession;
+
+  constructor(session: SqlSession) {
+    const bodies = new SqlBodies(session);
+    this.session = session;
+    this.rollouts = new SqlRollouts(session, bodies);
+    this.calls = new SqlCalls(session, bodies);
+  }
+
+  /** Writes the event as number `seq`; returns false when it changes nothing. @throws StoreError */
+  apply(event: StoreEvent, seq: number): boolean {
+    const entry = logEntry(event, seq, (callId) => this.calls.rolloutOf(callId));
+    if (!this.change(event, seq)) return false;
+    const data = entry.data === undefined ? null : JSON.stringify(entry.data);
+    const sql = "INSERT INTO log (seq, type, rollout_id, at, name, data) VALUES (?, ?, ?, ?, ?, ?)";
+    this.session.run(sql, seq, entry.type, entry.rolloutId, entry.at, entry.name ?? null, data);
+    return true;
+  }
+
+  private change(event: StoreEvent, seq: number): boolean {
+    switch (event.type) {
+      case "rollout_created":
+        return this.rollouts.create(event.rollout, seq);
+      case "rollout_patched":
+        return this.rollouts.patch(event.rolloutId, event.patch, event.at);
+      case "rollout_deleted":
+        return this.remove(event.rolloutId);
+      case "event_posted":
+        return this.post(event, seq);
+      case "call_recorded":
+        this.rollouts.require(event.call.rolloutId);
+        this.calls.record(event.call, seq);
+        return true;
+      case "call_delivery":
+        return this.calls.deliver(event.callId, event.delivery);
+      case "call_failed":
+        this.fail(event.failure, seq);
+        return true;
+      case "experiment":
+        return true;
+    }
+  }
+
+  private remove(rolloutId: string): boolean {
+    if (!this.rollouts.remove(rolloutId)) return false;
+    this.calls.remove(rolloutId);
+    this.session.run("DELETE FROM events WHERE rollout_id = ?", rolloutId);
+    this.session.run("DELETE FROM failures WHERE rollout_id = ?", rolloutId);
+    return true;
+  }
+
+  private post({ event, eventId }: Posted, seq: number): boolean {
+    this.rollouts.require(event.rollout_id);
+    const sql = `INSERT INTO events (seq, rollout_id, attempt_id, event_id, event_type, timestamp, data)
+      VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (rollout_id, event_id) DO NOTHING`;
+    const { rollout_id: rolloutId, attempt_id: attemptId, event_type: type, timestamp, data } = event;
+    const json = JSON.stringify(data);
+    return this.session.run(sql, seq, rolloutId, attemptId, eventId ?? null, type, timestamp, json) > 0;
+  }
+
+  private fail(failure: CallFailure, seq: number): void {
+    this.rollouts.require(failure.rolloutId);
+    const sql = "INSERT INTO failures (seq, rollout_id, json) VALUES (?, ?, ?)";
+    this.session.run(sql, seq, failure.rolloutId, JSON.stringify(failure));
+  }
+
+  attempts(rolloutId: string): string[] {
+    const sql = `SELECT attempt_id, MIN(seq) AS first FROM (
+        SELECT attempt_id, seq FROM events WHERE rollout_id = ?
+        UNION ALL SELECT attempt_id, seq FROM calls WHERE rollout_id = ?
+      ) AS both GROUP BY attempt_id ORDER BY first`;
+    return this.session.all(sql, rolloutId, rolloutId).map((row) => row.attempt_id as string);
+  }
+
+  events(rolloutId: string, attemptId: string, eventType?: string): RolloutEvent[] {
+    const sql = "SELECT * FROM events WHERE rollout_id = ? AND attempt_id = ? ORDER BY seq";
+    const posted = this.session.all(sql, rolloutId, attemptId).map((row) => ({
+      seq: row.seq as number,
+      event: {
+        event_type: row.event_type as string,
+        rollout_id: rolloutId,
+        attempt_id: attemptId,
+        timestamp: row.timestamp as number,
+        data: JSON.parse(row.data as string) as Record<string, unknown>,
+      },
+    }));
+    const wantsCalls = eventType === undefined || eventType === eventTypes.modelRequest;
+    const recorded = wantsCalls ? this.calls.list(rolloutId, attemptId) : [];
+    const events = [...posted, ...recorded.map(({ seq, call }) => ({ seq, event: callEvent(call) }))];
+    events.sort((a, b) => a.seq - b.seq);
+    return events.map(({ event }) => event).filter((event) => (eventType ?? event.event_type) === event.event_type);
+  }
+
+  failures(rolloutId: string): CallFailure[] {
+    const rows = this.session.all("SELECT json FROM failures WHERE rollout_id = ? ORDER BY seq", rolloutId);
+    return rows.map((row) => JSON.parse(row.json as string) as CallFailure);
+  }
+
+  log(after: number, limit: number): LogEntry[] {
+    const rows = this.session.all("SELECT * FROM log WHERE seq > ? ORDER BY seq LIMIT ?", after, limit);
+    return rows.map((row) => ({
+      seq: row.seq as number,
+      type: row.type as LogEntry["type"],
+      rolloutId: row.rollout_id as string,
+      at: row.at as number,
+      ...(row.name === null ? {} : { name: row.name as string }),
+      ...(row.data === null ? {} : { data: JSON.parse(row.data as string) as unknown }),
+    }));
+  }
+
+  seq(): number {
+    return (this.session.get("SELECT COALESCE(MAX(seq), 0) AS seq FROM log")?.seq ?? 0) as number;
+  }
+}
