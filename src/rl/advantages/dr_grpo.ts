@@ -1,0 +1,13 @@
+import { type AdvantageEstimator, centred, perGroup, type SingleOptions } from "./estimator.ts";
+
+/**
+ * Dr. GRPO: A = R - mean_g, no division, so that hard and easy tasks weigh alike.
+ * Source: Liu et al. 2025, arXiv:2503.20783.
+ */
+export const drGrpo: AdvantageEstimator<SingleOptions> = {
+  name: "dr_grpo",
+  defaults: { single: "zero" },
+  estimate(units, { single }) {
+    return perGroup(units, (rewards) => centred(rewards, single));
+  },
+};

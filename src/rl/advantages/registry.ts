@@ -1,0 +1,68 @@
+import { ConfigError, LeydenError } from "../../core/errors.ts";
+import type { WhitenOptions } from "../masked.ts";
+import { drGrpo } from "./dr_grpo.ts";
+import type { AdvantageEstimator, ScoredUnit, SingleOptions } from "./estimator.ts";
+import { gpg } from "./gpg.ts";
+import { type GrpoOptions, grpo } from "./grpo.ts";
+import { maxrl } from "./maxrl.ts";
+import { opo } from "./opo.ts";
+import { type PassAtKOptions, passAtK } from "./pass_at_k.ts";
+import { reinforcePlusPlus, reinforcePlusPlusBaseline } from "./reinforce_plus_plus.ts";
+import { remax } from "./remax.ts";
+import { rloo } from "./rloo.ts";
+
+/** Options of every estimator, by the name that a configuration uses. */
+export interface AdvantageOptions {
+  grpo: GrpoOptions;
+  dr_grpo: SingleOptions;
+  rloo: SingleOptions;
+  opo: SingleOptions;
+  gpg: SingleOptions;
+  pass_at_k: PassAtKOptions;
+  maxrl: object;
+  remax: object;
+  reinforce_plus_plus: WhitenOptions;
+  reinforce_plus_plus_baseline: WhitenOptions & SingleOptions;
+}
+
+/** Name of an estimator over scalar rewards. */
+export type AdvantageName = keyof AdvantageOptions;
+
+/** An estimator by name with the options that differ from its defaults; JSON-serialisable. */
+export type AdvantageConfig = {
+  [Name in AdvantageName]: { estimator: Name } & Partial<AdvantageOptions[Name]>;
+}[AdvantageName];
+
+/** Every estimator over scalar rewards. To add one: a file beside this one, a line in each of the two lists. */
+export const advantageEstimators: { readonly [Name in AdvantageName]: AdvantageEstimator<AdvantageOptions[Name]> } = {
+  grpo,
+  dr_grpo: drGrpo,
+  rloo,
+  opo,
+  gpg,
+  pass_at_k: passAtK,
+  maxrl,
+  remax,
+  reinforce_plus_plus: reinforcePlusPlus,
+  reinforce_plus_plus_baseline: reinforcePlusPlusBaseline,
+};
+
+/**
+ * One advantage per unit, in order, float64.
+ * @throws ConfigError on an unknown estimator; LeydenError "reward_not_finite" when a reward is NaN or infinite.
+ */
+export function estimateAdvantages(units: readonly ScoredUnit[], config: AdvantageConfig): Float64Array {
+  if (!Object.hasOwn(advantageEstimators, config.estimator)) {
+    throw new ConfigError(`There is no advantage estimator "${config.estimator}".`, {
+      do: `Use one of ${Object.keys(advantageEstimators).join(", ")}.`,
+    });
+  }
+  const bad = units.find((u) => !Number.isFinite(u.reward));
+  if (bad !== undefined) {
+    throw new LeydenError("reward_not_finite", `A rollout of group ${bad.group} has the reward ${bad.reward}.`, {
+      do: "Make the grader return a finite number, or let the batch treat it as missing.",
+    });
+  }
+  const estimator = advantageEstimators[config.estimator] as AdvantageEstimator<object>;
+  return estimator.estimate(units, { ...estimator.defaults, ...config });
+}

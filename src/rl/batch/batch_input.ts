@@ -1,0 +1,116 @@
+import type { TrainRow } from "../../schema/engine.ts";
+import type { AdvantageConfig } from "../advantages/registry.ts";
+import type { RowLimits } from "../agent_lightning/rows.ts";
+import type { Call } from "../call.ts";
+import type { Normalisation } from "../normalisation.ts";
+import type { LinearViewName } from "../views/linear_views.ts";
+
+/** A recorded call of a rollout. */
+export interface CallRecord extends Call {
+  /** Call key (DESIGN 5): equal in every run of the same experiment, whatever arrived first. */
+  key: string;
+  /** Why the call is not trained (a side call, another model, an abandoned answer); absent when it is. */
+  excluded?: string;
+  /** The distribution was truncated or constrained, so its log-probabilities are not the policy's own. */
+  constrained?: boolean;
+}
+
+/** One rollout with what it earned. */
+export interface RolloutRecord {
+  id: string;
+  /** The attempt that counts; calls of other attempts are left out. */
+  attempt: string;
+  status: "succeeded" | "failed" | "timed_out";
+  /** null when no grader and no agent gave one; NaN and infinities count as missing. */
+  reward: number | null;
+  /** In order of arrival: only Agent Lightning's views depend on it. */
+  calls: readonly CallRecord[];
+}
+
+/** Rollouts of one task that are compared with each other. */
+export interface GroupRecord {
+  /** Unique in the batch; a task that was drawn twice is two groups. */
+  id: string;
+  task: string;
+  rollouts: readonly RolloutRecord[];
+  /** Rollouts that were started; default: those given. */
+  expected?: number;
+}
+
+/** How rollouts become a training batch. */
+export interface BatchOptions {
+  /** "trie" computes shared prefixes once and never drops a sample; the others are linear rows. */
+  view: "trie" | LinearViewName;
+  advantage: AdvantageConfig;
+  /** What gets one advantage: the rollout, or, for comparison, each row. */
+  level: "rollout" | "row";
+  normalisation: Normalisation;
+  /** Constant of seq-mean-token-sum-norm, in tokens. */
+  normalisationLength: number;
+  /** A rollout without a reward gets `rewardFill`, is left out, or stops the run. */
+  missingReward: "fill" | "exclude" | "error";
+  rewardFill: number;
+  /** Rollouts that failed or ran out of time: trained on what they did, or left out. */
+  failed: "keep" | "exclude";
+  timedOut: "keep" | "exclude";
+  /** A group that lost rollouts: trained on the rest, or left out as a whole. */
+  incompleteGroup: "keep" | "exclude";
+  /** Leave rows of advantage 0 out of the compute; they stay in every count. Off when a KL or entropy term is on. */
+  skipZeroAdvantage: boolean;
+  /** Budget of one training row of the trie, in tokens. */
+  maxRowTokens: number;
+  /** Lengths that linear rows are cut to. */
+  limits: RowLimits;
+  /** Policy version that is being trained; ages count from it. */
+  version: number;
+}
+
+/** Rollout-level GRPO, Eq. 16, over the trie. */
+export const batchDefaults: Readonly<BatchOptions> = {
+  view: "trie",
+  advantage: { estimator: "grpo" },
+  level: "rollout",
+  normalisation: "rollout",
+  normalisationLength: 0,
+  missingReward: "fill",
+  rewardFill: 0,
+  failed: "keep",
+  timedOut: "keep",
+  incompleteGroup: "keep",
+  skipZeroAdvantage: true,
+  maxRowTokens: Number.POSITIVE_INFINITY,
+  limits: { maxPromptLength: Number.POSITIVE_INFINITY, maxResponseLength: Number.POSITIVE_INFINITY },
+  version: 0,
+};
+
+/** Where the records of a training row come from. */
+export interface RowOrigin {
+  group: string;
+  calls: { rollout: string; call: string }[];
+  /** Index in `calls` of each record, and of its token among the call's sampled ones. */
+  call: Int32Array;
+  token: Int32Array;
+}
+
+/** What became of one rollout. */
+export interface BatchRollout {
+  id: string;
+  group: string;
+  task: string;
+  reward: number;
+  /** Mean over its tokens; the rollout's own at rollout level. */
+  advantage: number;
+  /** Sampled tokens in the denominators. */
+  tokens: number;
+  /** Rows of a linear view, or lineages of the trie. */
+  rows: number;
+}
+
+/** A step's training rows; `origins` is parallel to `rows`. */
+export interface Batch {
+  rows: TrainRow[];
+  origins: RowOrigin[];
+  rollouts: BatchRollout[];
+  /** Under the names of metrics.jsonl. */
+  metrics: Record<string, number>;
+}
