@@ -1,0 +1,73 @@
+import type { LossConfig, UpdateResult } from "../schema/engine.ts";
+import type { MicroBatch } from "./micro_batches.ts";
+
+/** Numbers of a step that come from its prediction records. */
+export type RecordStatistics = Pick<
+  UpdateResult,
+  "loss" | "entropy" | "clipFrac" | "dualClipFrac" | "approxKl" | "logprobDiffMax" | "tokens" | "computedTokens"
+>;
+
+/** Columns of the loss head's statistics (R, 8). */
+export const statColumns = {
+  logprob: 0,
+  entropy: 1,
+  loss: 2,
+  ratio: 3,
+  clipped: 4,
+  dualClipped: 5,
+  kl: 6,
+  width: 8,
+} as const;
+
+/**
+ * Sums the statistics of a step's records in float64. Means are over records with non-zero weight; the comparisons with
+ * oldLogprob are 0 for cross entropy, which has no sampler.
+ */
+export class StepStatistics {
+  private readonly isPolicy: boolean;
+  private loss = 0;
+  private entropy = 0;
+  private clipped = 0;
+  private dualClipped = 0;
+  private kl = 0;
+  private diffMax = 0;
+  private active = 0;
+  private records = 0;
+  private computed = 0;
+
+  constructor(loss: LossConfig) {
+    this.isPolicy = loss.kind === "ppo";
+  }
+
+  /** Adds one micro-batch's records; `stats` is row-major (R, 8). */
+  add(batch: MicroBatch, stats: Float32Array): void {
+    this.records += batch.src.length;
+    this.computed += batch.ids.length;
+    for (let r = 0; r < batch.src.length; r++) {
+      const column = (c: number): number => stats[statColumns.width * r + c] as number;
+      if (batch.weight[r] === 0) continue;
+      this.active++;
+      this.loss += column(statColumns.loss);
+      this.entropy += column(statColumns.entropy);
+      this.clipped += column(statColumns.clipped);
+      this.dualClipped += column(statColumns.dualClipped);
+      const diff = (batch.oldLogprob[r] as number) - column(statColumns.logprob);
+      this.kl += diff;
+      this.diffMax = Math.max(this.diffMax, Math.abs(diff));
+    }
+  }
+
+  result(): RecordStatistics {
+    const mean = (sum: number): number => (this.active === 0 ? 0 : sum / this.active);
+    return {
+      loss: this.loss,
+      entropy: mean(this.entropy),
+      clipFrac: this.isPolicy ? mean(this.clipped) : 0,
+      dualClipFrac: this.isPolicy ? mean(this.dualClipped) : 0,
+      approxKl: this.isPolicy ? mean(this.kl) : 0,
+      logprobDiffMax: this.isPolicy ? this.diffMax : 0,
+      tokens: this.records,
+      computedTokens: this.computed,
+    };
+  }
+}
