@@ -3,6 +3,7 @@
  * times in float seconds since the epoch), with Leyden's own fields optional, so that either side may be the original.
  */
 import { z } from "zod";
+import { lenientBoolean, lenientInteger } from "./lenient_json.ts";
 
 /** Where a rollout stands. `succeeded` and `failed` are final. */
 export type RolloutState = "queuing" | "running" | "succeeded" | "failed";
@@ -149,74 +150,6 @@ export interface RolloutEvent {
   data: Record<string, unknown>;
 }
 
-/** A model served at an OpenAI base path such as `http://10.0.0.5:8000/v1`. */
-export interface ModelEndpoint {
-  model: string;
-  endpoint: string;
-  /** Training step of the served weights. */
-  version: number;
-}
-
-/** `data` of a `model_request` event. */
-export interface ModelRequestData {
-  model: string;
-  model_version: number;
-  /** The body as it was sent to the model, after rewriting. */
-  request: Record<string, unknown>;
-  response: unknown;
-  server: ModelEndpoint;
-  /** From admission to the reply, waits and retries included. */
-  latency_ms: number;
-  http_status: number;
-  status: "ok" | "error";
-  retry_count: number;
-  usage: Record<string, unknown> | null;
-  finish_reason: string | null;
-  /** The rest is Leyden's addition. */
-  call_id?: string;
-  call_key?: string;
-  mode?: RolloutMode;
-  /** The call whose prompt and reply begin this prompt, the number of ids shared, and why there is none. */
-  parent_call?: string | null;
-  prefix_length?: number;
-  break_reason?: string | null;
-  /** The harness's sampling settings that were not used. */
-  overridden?: Record<string, unknown>;
-  /** True when log-probabilities are of a truncated distribution. */
-  truncated?: boolean;
-  delivery?: "pending" | "delivered" | "abandoned";
-}
-
-/** Body of `POST /proxy/pause`. */
-export interface PauseRequest {
-  retry_after_seconds?: number;
-  reason?: string | null;
-}
-
-/** Reply of the three pause routes. */
-export interface PauseState {
-  paused: boolean;
-  retry_after_seconds: number;
-  reason: string | null;
-  inflight: number;
-}
-
-/** Integers as lenient clients send them: 3, 3.0, "3" or true. */
-const integer: z.ZodType<number> = z.preprocess((value) => {
-  if (typeof value === "boolean") return Number(value);
-  return typeof value === "string" && /^\s*[+-]?\d+\s*$/.test(value) ? Number(value) : value;
-}, z.int());
-
-const trueWords = new Set(["true", "t", "yes", "y", "on", "1"]);
-const falseWords = new Set(["false", "f", "no", "n", "off", "0"]);
-
-/** Booleans as lenient clients send them: true, 1, 0, "yes", "off". */
-const boolean: z.ZodType<boolean> = z.preprocess((value) => {
-  const word = typeof value === "number" || typeof value === "string" ? String(value).toLowerCase() : "";
-  if (trueWords.has(word)) return true;
-  return falseWords.has(word) ? false : value;
-}, z.boolean());
-
 const nullableText = z.string().nullish().default(null);
 const anyObject = z.record(z.string(), z.unknown());
 
@@ -225,7 +158,7 @@ export const rolloutStateSchema: z.ZodType<RolloutState> = z.enum(["queuing", "r
 
 /** Unknown keys are dropped, missing ones take their defaults. */
 export const rolloutConfigSchema: z.ZodType<RolloutConfig> = z.object({
-  timeout_seconds: integer.default(3600),
+  timeout_seconds: lenientInteger.default(3600),
   local: z
     .object({ agent_class: nullableText, env_map: z.record(z.string(), z.string()).default({}) })
     .nullish()
@@ -236,14 +169,14 @@ export const rolloutConfigSchema: z.ZodType<RolloutConfig> = z.object({
 
 /** Checks the two known counters and keeps everything else. */
 export const rolloutMetadataSchema: z.ZodType<RolloutMetadata> = z.looseObject({
-  batch_idx: integer.nullable().default(null),
-  sample_idx_in_batch: integer.nullable().default(null),
+  batch_idx: lenientInteger.nullable().default(null),
+  sample_idx_in_batch: lenientInteger.nullable().default(null),
 });
 
 /** `metadata` is checked later, by rolloutMetadataSchema, as Agent Lightning does. */
 export const rolloutCreateSchema: z.ZodType<RolloutCreate> = z.object({
   input: z.unknown().refine((value) => value !== undefined, { params: { missing: true } }),
-  is_train: boolean.optional(),
+  is_train: lenientBoolean.optional(),
   config: rolloutConfigSchema.nullish(),
   metadata: anyObject.nullish(),
   rollout_id: z.string().nullish(),
@@ -264,17 +197,6 @@ export const eventCreateSchema: z.ZodType<EventCreate> = z.object({
   event_type: z.string(),
   data: anyObject.optional(),
   event_id: z.string().nullish(),
-});
-
-export const modelEndpointSchema: z.ZodType<ModelEndpoint> = z.object({
-  model: z.string(),
-  endpoint: z.string(),
-  version: integer.default(0),
-});
-
-export const pauseRequestSchema: z.ZodType<PauseRequest> = z.object({
-  retry_after_seconds: integer.optional(),
-  reason: z.string().nullish(),
 });
 
 export const rolloutStatusSchema: z.ZodType<RolloutStatus> = z.object({

@@ -1,5 +1,6 @@
 import type { CallRecord } from "../schema/store.ts";
-import { eventTypes, type ModelRequestData, type RolloutEvent } from "../schema/wire.ts";
+import { eventTypes, type RolloutEvent } from "../schema/wire.ts";
+import type { ModelRequestData } from "../schema/wire_proxy.ts";
 import { withTokens } from "./token_places.ts";
 
 function usageOf(response: unknown): Record<string, unknown> | null {

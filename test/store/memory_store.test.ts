@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { Journal } from "../../src/store/journal.ts";
 import { MemoryState } from "../../src/store/memory_state.ts";
 import { MemoryStore } from "../../src/store/memory_store.ts";
-import { storeConformance } from "./conformance.ts";
+import { storeConformance } from "./conformance/suite.ts";
 import { call, rollout } from "./samples.ts";
 
 storeConformance("memory", async () => new MemoryStore());

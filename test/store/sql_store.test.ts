@@ -12,7 +12,7 @@ import { nodeSqlite } from "../../src/platform/node_sqlite.ts";
 import type { SqlDriver } from "../../src/schema/sql_driver.ts";
 import type { StoreEvent } from "../../src/schema/store.ts";
 import { openSqlStore, type SqlStoreOptions } from "../../src/store/sql_store.ts";
-import { storeConformance } from "./conformance.ts";
+import { storeConformance } from "./conformance/suite.ts";
 import { call, event, rollout } from "./samples.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "leyden-store-"));
@@ -86,7 +86,10 @@ describe("sqlite: durability", () => {
     const waits: number[] = [];
     const clock = {
       ...systemClock,
-      sleep: (ms: number, signal?: AbortSignal) => (waits.push(ms), systemClock.sleep(ms, signal)),
+      sleep(ms: number, signal?: AbortSignal) {
+        waits.push(ms);
+        return systemClock.sleep(ms, signal);
+      },
     };
     const store = await open(newPath(), { clock, commitDelayMs: 1000 });
     waits.length = 0;
