@@ -1,6 +1,7 @@
 import { describe, expect, it } from "#test";
 import { Rng, seedKey } from "../../src/core/rng.ts";
-import { type Device, openDevice } from "../../src/gpu/device.ts";
+import type { Capabilities } from "../../src/gpu/capabilities.ts";
+import { Device, openDevice } from "../../src/gpu/device.ts";
 import { PlanBuilder } from "../../src/gpu/plan_builder.ts";
 import { readBuffer, uploadTensor } from "../../src/gpu/readback.ts";
 import type { Tensor } from "../../src/gpu/tensor.ts";
@@ -26,6 +27,8 @@ export interface OpCase<Options> {
   readonly data?: Readonly<Record<string, Float32Array | Uint32Array | Int32Array>>;
   readonly options?: Partial<Options>;
   readonly scale?: number;
+  /** Replaces the check's tolerance where a case is harder, with the reason beside it. */
+  readonly tolerance?: { forward?: number; backward?: number };
 }
 
 /** Inputs that must be refused, with the text the error must contain. */
@@ -39,6 +42,8 @@ export interface OpCheck<Options> {
   readonly reference: Reference<Options>;
   readonly cases: readonly OpCase<Options>[];
   readonly bad?: readonly BadCase[];
+  /** Capabilities to pretend, each running every case: kernels are chosen by them. Default: the device's own. */
+  readonly variants?: readonly Partial<Capabilities>[];
   /** Bound on |got - want| / max(1, rms of want); default from the table below. */
   readonly tolerance?: { forward?: number; backward?: number };
 }
@@ -61,6 +66,18 @@ export function testDevice(): Promise<Device> {
   return opened;
 }
 
+/** The test device as if it had other capabilities, with its own pool and pipelines. */
+export async function testDeviceWith(caps: Partial<Capabilities>): Promise<Device> {
+  const device = await testDevice();
+  if (Object.keys(caps).length === 0) return device;
+  const key = JSON.stringify(caps);
+  const known = pretended.get(key) ?? new Device(device.gpu, { ...device.caps, ...caps });
+  pretended.set(key, known);
+  return known;
+}
+
+const pretended = new Map<string, Device>();
+
 type AnyOp<In extends Tensors<In>, Out extends Tensors<Out>, Saved, Options> = Op<In, Out, Saved, Options>;
 
 /** Registers the tests of one operation: forward, gradients, accumulation, refusals, and no leaked buffers. */
@@ -69,11 +86,14 @@ export function opcheck<In extends Tensors<In>, Out extends Tensors<Out>, Saved,
   check: OpCheck<Options>,
 ): void {
   describe(op.name, () => {
-    for (const [index, c] of check.cases.entries()) {
-      const shapes = Object.entries(c.shapes).map(([n, s]) => `${n}(${s.join(",")})`);
-      it(`case ${index}: ${shapes.join(" ")} ${JSON.stringify(c.options ?? {})}`, async () => {
-        await checkCase(op, check, c, index);
-      });
+    for (const caps of check.variants ?? [{}]) {
+      const suffix = Object.keys(caps).length === 0 ? "" : ` on ${JSON.stringify(caps)}`;
+      for (const [index, c] of check.cases.entries()) {
+        const shapes = Object.entries(c.shapes).map(([n, s]) => `${n}(${s.join(",")})`);
+        it(`case ${index}: ${shapes.join(" ")} ${JSON.stringify(c.options ?? {})}${suffix}`, async () => {
+          await checkCase(await testDeviceWith(caps), op, check, c, index);
+        });
+      }
     }
     for (const bad of check.bad ?? []) {
       it(`refuses ${JSON.stringify(bad.shapes)}`, async () => {
@@ -88,12 +108,12 @@ export function opcheck<In extends Tensors<In>, Out extends Tensors<Out>, Saved,
 }
 
 async function checkCase<In extends Tensors<In>, Out extends Tensors<Out>, Saved, Options>(
+  device: Device,
   op: AnyOp<In, Out, Saved, Options>,
   check: OpCheck<Options>,
   c: OpCase<Options>,
   index: number,
 ): Promise<void> {
-  const device = await testDevice();
   const before = device.pool.usage.buffers;
   const rng = new Rng(seedKey(1000 + index));
   const options = { ...op.defaults, ...c.options };
@@ -102,7 +122,7 @@ async function checkCase<In extends Tensors<In>, Out extends Tensors<Out>, Saved
   const dy: Record<string, HostTensor> = {};
   for (const [name, t] of Object.entries(expected)) dy[name] = drawNormal(t.shape, rng, 1);
   const got = await runOp(device, op, c, host, dy);
-  const tolerance = { ...f32Tolerance, ...check.tolerance };
+  const tolerance = { ...f32Tolerance, ...check.tolerance, ...c.tolerance };
   for (const [name, want] of Object.entries(expected)) {
     expectClose(`${op.name}.${name}`, got.out[name] as Float32Array, want.data, tolerance.forward);
   }

@@ -1,0 +1,36 @@
+import type { Device } from "../gpu/device.ts";
+import type { Constants } from "../gpu/pipelines.ts";
+import { dimValue, linearGroups, type PlanValues } from "../gpu/plan_values.ts";
+import type { Dim } from "../gpu/tensor.ts";
+
+/** How a kernel is cut into workgroups: its override constants, and workgroup counts by problem size. */
+export interface Grid {
+  readonly constants: Constants;
+  groups(count: number): readonly number[];
+}
+
+/**
+ * Grid of kernels that give each row its invocations (shaders/row_sum.wgsl). A software adapter runs one invocation per
+ * row, since emulated barriers and idle lanes cost more than strided reads; a GPU runs one workgroup per row.
+ */
+export function rowGrid(device: Device): Grid {
+  const [WG, LANES] = device.caps.deviceClass === "software" ? [16, 1] : [64, 64];
+  return { constants: { WG, LANES }, groups: (rows) => linearGroups(Math.ceil(rows / (WG / LANES))) };
+}
+
+/** Grid of elementwise kernels (shaders/span.wgsl). */
+export function elementGrid(device: Device): Grid {
+  const [WG, ITEMS] = device.caps.deviceClass === "software" ? [8, 128] : [256, 2];
+  return { constants: { WG, ITEMS }, groups: (elements) => linearGroups(Math.ceil(elements / (WG * ITEMS))) };
+}
+
+/** Number of elements of a shape at a replay. */
+export function elementCount(shape: readonly Dim[]): (values: PlanValues) => number {
+  return (values) => shape.reduce<number>((n, d) => n * dimValue(d, values), 1);
+}
+
+/** Workgroups of a grid over the elements of a shape. */
+export function groupsOver(grid: Grid, shape: readonly Dim[]): (values: PlanValues) => readonly number[] {
+  const count = elementCount(shape);
+  return (values) => grid.groups(count(values));
+}
