@@ -1,4 +1,19 @@
 import type { ChatRequest, EncodedPrompt, ParsedReply, RecordedCall } from "../schema/chat.ts";
+import type { TokenizerFiles } from "../schema/tokenizer_files.ts";
+import { breakReason } from "./break_reason.ts";
+import { canonicalJson } from "./canonical.ts";
+import { ChatTemplate, type ChatTemplateOptions } from "./chat_template.ts";
+import { type Continuation, findContinuation, hasTokens } from "./continuation.ts";
+import { GuardedEncoder } from "./guarded_encoder.ts";
+import { findIncrement, type Increment } from "./increment.ts";
+import { chooseMarks, type Marks } from "./marks.ts";
+import { CarriedNumbers } from "./python_json.ts";
+import { thinkClose, thinkOpen } from "./reasoning.ts";
+import { parseReplyText } from "./reply_parser.ts";
+import { endOfTurnToken, folderStopIds } from "./stop_ids.ts";
+import { Tokenizer } from "./tokenizer.ts";
+import type { ToolCallFormat } from "./tool_call_format.ts";
+import { detectToolCallFormat } from "./tool_call_formats.ts";
 
 /** Chat messages to prompt ids and sampled ids back to messages; `ChatFormat` is the one for Hugging Face folders. */
 export interface ChatCodec {
@@ -8,9 +23,142 @@ export interface ChatCodec {
    * Prompt ids of a request. Where it continues one of the recorded calls, that call's prompt and reply ids are its
    * beginning, verbatim; otherwise the whole conversation is rendered.
    * @throws FormatError "template_error" when the template refuses the messages; "unsupported_content" for a part
-   *   that is not text
+   *   that is not text; "text_unencodable"
    */
   encodeRequest(request: ChatRequest, recorded: readonly RecordedCall[]): EncodedPrompt;
-  /** The message that sampled ids spell. */
-  parseReply(ids: ArrayLike<number>): ParsedReply;
+  /** The message that sampled ids spell. `templateArgs`: the request's, where it had some. */
+  parseReply(ids: ArrayLike<number>, templateArgs?: ChatRequest["templateArgs"]): ParsedReply;
+}
+
+/** Choices of a chat format. */
+export interface ChatFormatOptions {
+  /** How the model writes tool calls; found from the template by default. */
+  toolCallFormat?: ToolCallFormat;
+  /** Ids that end a reply besides the end of a turn that the template writes. */
+  stopIds?: readonly number[];
+  /**
+   * What becomes of a continuation whose earlier turns the template now writes differently (Qwen3 drops the thinking
+   * before the last user message): "template" renders anew, as any other server of the model would, and reports the
+   * break; "verbatim" keeps the recorded ids.
+   */
+  history?: "template" | "verbatim";
+}
+
+/** A tokenizer and a chat template together. */
+export class ChatFormat implements ChatCodec {
+  readonly tokenizer: Tokenizer;
+  readonly template: ChatTemplate;
+  readonly stopIds: readonly number[];
+  private readonly encoder: GuardedEncoder;
+  private readonly toolCallFormat: ToolCallFormat;
+  private readonly history: "template" | "verbatim";
+  /** By template arguments: whether the generation prompt ends inside the thinking. */
+  private readonly opensThinking = new Map<string, boolean>();
+
+  constructor(tokenizer: Tokenizer, template: ChatTemplate, options: ChatFormatOptions = {}) {
+    this.tokenizer = tokenizer;
+    this.template = template;
+    this.toolCallFormat = options.toolCallFormat ?? detectToolCallFormat(template.source);
+    this.history = options.history ?? "template";
+    const markup = [template.source, thinkOpen, thinkClose, ...this.toolCallFormat.markup];
+    this.encoder = new GuardedEncoder(tokenizer, markup);
+    const endOfTurn = endOfTurnToken(template, this.encoder);
+    this.stopIds = [...new Set([...(endOfTurn ? [endOfTurn.id] : []), ...(options.stopIds ?? [])])];
+  }
+
+  /**
+   * The chat format of a model folder.
+   * @throws FormatError "tokenizer_json" | "template_error"
+   */
+  static load(files: TokenizerFiles, options: ChatFormatOptions & ChatTemplateOptions = {}): ChatFormat {
+    const tokenizer = Tokenizer.load(files);
+    const variables = { ...tokenizer.specialTokens, ...options.variables };
+    const template = ChatTemplate.load(files, { variables, date: options.date });
+    const stopIds = [...folderStopIds(files, tokenizer), ...(options.stopIds ?? [])];
+    return new ChatFormat(tokenizer, template, { ...options, stopIds });
+  }
+
+  encodeRequest(request: ChatRequest, recorded: readonly RecordedCall[]): EncodedPrompt {
+    const found = findContinuation(request, recorded);
+    if (!found) return this.encodeWhole(request, breakReason(request, recorded));
+    if (!hasTokens(found.call)) return this.encodeWhole(request, "retokenised");
+    return this.encodeContinuation(request, found) ?? this.encodeWhole(request, "template");
+  }
+
+  parseReply(ids: ArrayLike<number>, templateArgs?: ChatRequest["templateArgs"]): ParsedReply {
+    const last = ids.length > 0 ? (ids[ids.length - 1] as number) : null;
+    const stopId = last !== null && this.stopIds.includes(last) ? last : null;
+    const body = Array.from(ids).slice(0, stopId === null ? undefined : -1);
+    const text = this.tokenizer.decode(body, { continuation: true });
+    return { ...parseReplyText(text, this.toolCallFormat, this.startsThinking(templateArgs)), text, stopId };
+  }
+
+  private encodeWhole(request: ChatRequest, reason: EncodedPrompt["break"]): EncodedPrompt {
+    const marks = chooseMarks([request]);
+    const rendered = this.template.render(request, {
+      generationPrompt: true,
+      preparation: {
+        mark: (text) => this.encoder.mark(text, marks.lookalike),
+        numbers: new CarriedNumbers(marks.number),
+      },
+    });
+    const ids = Int32Array.from(this.encoder.encode(rendered, marks.lookalike, null));
+    return { ids, parentCall: null, prefixLength: 0, break: reason };
+  }
+
+  /** Null when the template's increment cannot be had, or would not follow what it now makes of the earlier turns. */
+  private encodeContinuation(request: ChatRequest, found: Continuation): EncodedPrompt | null {
+    const { call, reply } = found;
+    const marks = chooseMarks([request, call.request, reply]);
+    const increment = findIncrement(
+      {
+        template: this.template,
+        encoder: this.encoder,
+        marks,
+        stopIds: new Set(this.stopIds),
+        parse: (text) => parseReplyText(text, this.toolCallFormat, this.startsThinking(call.request.templateArgs)),
+      },
+      request,
+      found,
+    );
+    if (!increment || (increment.turn === null && this.history === "template")) return null;
+    const prefix = [...Array.from(call.promptIds), ...Array.from(call.replyIds)];
+    const added = this.encodeIncrement(call, increment, marks);
+    return {
+      ids: Int32Array.from([...prefix, ...added]),
+      parentCall: call.id,
+      prefixLength: prefix.length,
+      break: null,
+    };
+  }
+
+  /** The increment's ids, preceded by what ends the reply's turn where the reply itself does not. */
+  private encodeIncrement(call: RecordedCall, { tail, turn, endOfTurn }: Increment, marks: Marks): number[] {
+    const last = call.replyIds[call.replyIds.length - 1] as number;
+    if (this.stopIds.includes(last)) {
+      const after = this.tokenizer.addedTokens.find((token) => token.id === last) ?? null;
+      return this.encoder.encode(tail, marks.lookalike, after);
+    }
+    const said = this.tokenizer.decode(call.replyIds, { continuation: true });
+    const closing = turn?.startsWith(said) ? turn.slice(said.length) : (endOfTurn?.content ?? "");
+    // Any token that takes no whitespace with it shows the encoder that the text before goes on.
+    const after = endOfTurn && !endOfTurn.rstrip ? endOfTurn : null;
+    return this.encoder.encode(closing + tail, marks.lookalike, after);
+  }
+
+  private startsThinking(templateArgs: ChatRequest["templateArgs"]): boolean {
+    const key = canonicalJson(templateArgs ?? {});
+    const known = this.opensThinking.get(key);
+    if (known !== undefined) return known;
+    const preparation = { mark: (text: string) => text, numbers: new CarriedNumbers("\ufdcf") };
+    let opens = false;
+    try {
+      const request: ChatRequest = { messages: [{ role: "user", content: "" }], templateArgs };
+      opens = this.template.render(request, { generationPrompt: true, preparation }).trimEnd().endsWith(thinkOpen);
+    } catch {
+      // A template that refuses so small a conversation also writes no such prompt.
+    }
+    this.opensThinking.set(key, opens);
+    return opens;
+  }
 }

@@ -1,0 +1,37 @@
+import { FormatError } from "../core/errors.ts";
+
+/** Unicode noncharacters: no real text has them, and JSON leaves them as they are. */
+const candidates: readonly string[] = Array.from({ length: 24 }, (_, i) => String.fromCharCode(0xfdd0 + i));
+
+/** Characters that occur nowhere in a request, for keeping track of its texts through a template. */
+export interface Marks {
+  /** Stands before what only looks like a control token. */
+  lookalike: string;
+  /** Stands around the index of a carried number. */
+  number: string;
+  /** Stands for a whole text whose place is sought. */
+  place: string;
+}
+
+/**
+ * Three characters that occur in no text of `values`, neither as such nor as a JSON escape.
+ * @throws FormatError "text_unencodable" when the texts leave fewer than three
+ */
+export function chooseMarks(values: readonly unknown[]): Marks {
+  const json = JSON.stringify(values);
+  const free = (char: string) => !json.includes(char) && !escapeOf(char).test(json);
+  const chosen: string[] = [];
+  for (const candidate of candidates) {
+    if (free(candidate)) chosen.push(candidate);
+    if (chosen.length === 3) break;
+  }
+  const [lookalike, number, place] = chosen;
+  if (lookalike !== undefined && number !== undefined && place !== undefined) return { lookalike, number, place };
+  throw new FormatError("text_unencodable", "The messages contain every character that could mark their texts.", {
+    do: "Remove the Unicode noncharacters U+FDD0 to U+FDE7 from them.",
+  });
+}
+
+function escapeOf(char: string): RegExp {
+  return new RegExp(`u${char.charCodeAt(0).toString(16)}`, "i");
+}

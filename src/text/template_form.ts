@@ -1,0 +1,77 @@
+import type { ChatMessage } from "../schema/chat.ts";
+import { CarriedNumbers } from "./python_json.ts";
+import type { TemplateEngine } from "./template_engine.ts";
+import { type Preparation, type TemplateForm, templateMessages, templateTools } from "./template_messages.ts";
+
+/** What a template writes at all; what it lacks would be lost without a word. */
+export interface TemplateCapabilities {
+  system: boolean;
+  tools: boolean;
+  toolCalls: boolean;
+  toolResults: boolean;
+}
+
+/** Texts no template contains. */
+const needle = "kxq7needle";
+const callId = "kxq7call1";
+
+const asIs: Preparation = { mark: (text) => text, numbers: new CarriedNumbers("\ufdcf") };
+
+/** Finds out by rendering small conversations which form of messages a template reads. */
+export function probeForm(engine: TemplateEngine, variables: Readonly<Record<string, unknown>>): TemplateForm {
+  const form: TemplateForm = {
+    arguments: "string",
+    content: "string",
+    developer: engine.source.includes("developer"),
+    reasoning: engine.source.includes("reasoning_content"),
+  };
+  const user: ChatMessage[] = [{ role: "user", content: needle }];
+  const writes = (trial: TemplateForm) => attempt(engine, variables, user, trial).includes(needle);
+  if (!writes(form) && writes({ ...form, content: "parts" })) form.content = "parts";
+  // As text they stay as sampled; a template that quotes the text or takes it apart wants an object.
+  const json = `{"${needle}":"v"}`;
+  if (!attempt(engine, variables, withCall(json), form).includes(json)) form.arguments = "object";
+  return form;
+}
+
+/** Finds out by rendering small conversations what a template writes. */
+export function probeCapabilities(
+  engine: TemplateEngine,
+  variables: Readonly<Record<string, unknown>>,
+  form: TemplateForm,
+): TemplateCapabilities {
+  const shows = (messages: ChatMessage[], extra: Record<string, unknown> = {}) =>
+    attempt(engine, { ...variables, ...extra }, messages, form).includes(needle);
+  const tool = { type: "function" as const, function: { name: needle, description: "d", parameters: {} } };
+  return {
+    system: shows([
+      { role: "system", content: needle },
+      { role: "user", content: "u" },
+    ]),
+    tools: shows([{ role: "user", content: "u" }], { tools: templateTools([tool], asIs) }),
+    toolCalls: shows(withCall(`{"${needle}":"v"}`)),
+    toolResults: shows([...withCall("{}"), { role: "tool", tool_call_id: callId, content: needle }]),
+  };
+}
+
+function withCall(json: string): ChatMessage[] {
+  const call = { id: callId, type: "function" as const, function: { name: "f", arguments: json } };
+  return [
+    { role: "user", content: "u" },
+    { role: "assistant", content: "", tool_calls: [call] },
+  ];
+}
+
+/** The rendered text, "" where the template refuses. */
+function attempt(
+  engine: TemplateEngine,
+  variables: Readonly<Record<string, unknown>>,
+  messages: readonly ChatMessage[],
+  form: TemplateForm,
+): string {
+  try {
+    return engine.render({ ...variables, messages: templateMessages(messages, form, asIs) });
+  } catch {
+    return "";
+  }
+}

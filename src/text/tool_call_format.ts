@@ -1,0 +1,19 @@
+import type { ParsedToolCall } from "../schema/chat.ts";
+
+/** A reply's answer part taken apart. */
+export interface ParsedCalls {
+  /** What is left besides the calls. */
+  content: string;
+  calls: ParsedToolCall[];
+}
+
+/** How a family of models writes tool calls; one file each. */
+export interface ToolCallFormat {
+  name: string;
+  /** Its markers: text that counts as the template's own wherever the template wrote it. */
+  markup: readonly string[];
+  /** True when a chat template's source shows that its model writes calls this way. */
+  matches(templateSource: string): boolean;
+  /** The calls in an answer without thinking and stop token; no calls when any of them is malformed. */
+  parse(answer: string): ParsedCalls;
+}
