@@ -128,7 +128,10 @@ export const nodeFiles: Files = {
       () => false,
     ),
   makeFolder: (folder) => attempt("make", folder, async () => void (await mkdir(folder, { recursive: true }))),
-  copy: (from, to) => attempt("copy", from, () => cp(from, to, { recursive: true, errorOnExist: true, force: false })),
+  copy: (from, to, options) =>
+    attempt("copy", from, () =>
+      cp(from, to, { recursive: true, errorOnExist: true, force: false, dereference: options?.followLinks ?? false }),
+    ),
   rename: (from, to) => attempt("rename", from, () => rename(from, to)),
   remove: (path) => attempt("remove", path, () => rm(path, { recursive: true, force: true })),
   makeTempFolder: (prefix) =>

@@ -37,8 +37,11 @@ export interface Files {
   exists(path: string): Promise<boolean>;
   /** Makes a folder and those above it; one that exists is fine. */
   makeFolder(folder: string): Promise<void>;
-  /** Copies a file, or a folder with everything in it, to a path that does not exist yet. */
-  copy(from: string, to: string): Promise<void>;
+  /**
+   * Copies a file, or a folder with everything in it, to a path that does not exist yet. Links stay links, or with
+   * `followLinks` become what they point to.
+   */
+  copy(from: string, to: string, options?: { followLinks?: boolean }): Promise<void>;
   /** Moves a file or a folder within one file system, replacing a file at the target. */
   rename(from: string, to: string): Promise<void>;
   /** Removes a file or a folder with everything in it; a missing path is fine. */

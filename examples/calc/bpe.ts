@@ -1,0 +1,88 @@
+/** Byte-level byte pair encoding: the trainer behind tokenizer.json. */
+
+/** A pair of tokens that becomes one. */
+export type Merge = readonly [left: string, right: string];
+
+/** Tokens by id, and merges in the order they apply. */
+export interface Bpe {
+  vocab: string[];
+  merges: Merge[];
+}
+
+/** The character that stands for each byte: itself where it is printable, else one from U+0100 on (as in GPT-2). */
+export const byteCharacters: readonly string[] = (() => {
+  const printable = (byte: number) => (byte >= 33 && byte <= 126) || (byte >= 161 && byte !== 173);
+  let next = 256;
+  return Array.from({ length: 256 }, (_, byte) => String.fromCodePoint(printable(byte) ? byte : next++));
+})();
+
+/** A text as byte characters. */
+export function toByteCharacters(text: string): string {
+  let out = "";
+  for (const byte of new TextEncoder().encode(text)) out += byteCharacters[byte];
+  return out;
+}
+
+interface Word {
+  symbols: string[];
+  count: number;
+}
+
+/** Code unit order, the same on every machine. */
+export function byCodeUnits(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function countPairs(words: readonly Word[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { symbols, count } of words) {
+    for (let i = 0; i + 1 < symbols.length; i++) {
+      const pair = `${symbols[i]} ${symbols[i + 1]}`;
+      counts.set(pair, (counts.get(pair) ?? 0) + count);
+    }
+  }
+  return counts;
+}
+
+function joinPair(symbols: readonly string[], left: string, right: string): string[] {
+  const out: string[] = [];
+  for (let i = 0; i < symbols.length; i++) {
+    if (symbols[i] === left && symbols[i + 1] === right) {
+      out.push(left + right);
+      i++;
+    } else out.push(symbols[i] as string);
+  }
+  return out;
+}
+
+/**
+ * Learns merges from words (pre-tokenised text) with their counts: each step joins the most frequent pair, of equally
+ * frequent ones that with the smaller token ids. The vocabulary starts with all 256 bytes.
+ * Source: Sennrich et al. 2016, arXiv:1508.07909.
+ */
+export function trainBpe(counts: ReadonlyMap<string, number>, vocabSize: number): Bpe {
+  const vocab = [...byteCharacters].sort(byCodeUnits);
+  const ids = new Map(vocab.map((token, id) => [token, id]));
+  const words = [...counts].map(([text, count]): Word => ({ symbols: [...toByteCharacters(text)], count }));
+  const merges: Merge[] = [];
+  const rank = (pair: string) => pair.split(" ").map((token) => ids.get(token) as number) as [number, number];
+  while (vocab.length < vocabSize) {
+    let best: { pair: string; count: number; rank: [number, number] } | undefined;
+    for (const [pair, count] of countPairs(words)) {
+      if (best && count < best.count) continue;
+      const [left, right] = rank(pair);
+      const wins =
+        !best || count > best.count || left < best.rank[0] || (left === best.rank[0] && right < best.rank[1]);
+      if (wins) best = { pair, count, rank: [left, right] };
+    }
+    if (!best) break;
+    const [left, right] = best.pair.split(" ") as [string, string];
+    merges.push([left, right]);
+    if (!ids.has(left + right)) {
+      ids.set(left + right, vocab.length);
+      vocab.push(left + right);
+    }
+    for (const word of words) word.symbols = joinPair(word.symbols, left, right);
+  }
+  return { vocab, merges };
+}

@@ -1,0 +1,3 @@
+/** The package entry: what experiments, datasets and graders are written with. */
+export { deriveKey, Rng, type RngKey, seedKey } from "./core/rng.ts";
+export type { Dataset, TaskRow, TaskStream } from "./schema/task.ts";

@@ -1,0 +1,142 @@
+import type { Clock } from "../core/clock.ts";
+import { LeydenError } from "../core/errors.ts";
+import type { AgentAccess, RolloutChange, RolloutChanges, RolloutClient } from "../schema/rollout_client.ts";
+import {
+  type EventCreate,
+  type Rollout,
+  type RolloutDetail,
+  type RolloutEvent,
+  type RolloutState,
+  rolloutEventSchema,
+  rolloutSchema,
+  type StatusPatch,
+} from "../schema/wire.ts";
+import { agentAccess } from "./agent_access.ts";
+
+/** A controller on another machine than its gateway, Leyden's or Agent Lightning's. */
+export interface HttpClientDeps {
+  fetch: typeof fetch;
+  clock: Clock;
+  gatewayUrl: string;
+  /** Address of the gateway as agents reach it; default: the same. */
+  agentUrl?: string;
+  /** The gateway's own key; "" where it asks for none. */
+  key: string;
+  /** The key an agent is given; default: the gateway's own, as Agent Lightning does. */
+  keyOf?(rolloutId: string): Promise<string>;
+  /** "agl" for a gateway that only knows Agent Lightning's paths. */
+  dialects: "all" | "agl";
+  /** Between two looks at the gateway's list, in milliseconds. */
+  pollMs: number;
+}
+
+const listLimit = 5_000;
+const requestMs = 30_000;
+
+const codes: Readonly<Record<number, string>> = { 404: "rollout_not_found", 409: "illegal_transition" };
+
+/** Agent Lightning's wire protocol from the controller's side. It can only poll. */
+export class HttpClient implements RolloutClient {
+  readonly reportsActivity = false;
+  private readonly deps: HttpClientDeps;
+  private readonly base: string;
+  /** Status version of every unfinished rollout at the last look. */
+  private seen = new Map<string, number>();
+
+  constructor(deps: HttpClientDeps) {
+    this.deps = deps;
+    this.base = deps.gatewayUrl.replace(/\/+$/, "");
+  }
+
+  async list(states: readonly RolloutState[]): Promise<Rollout[]> {
+    const query = new URLSearchParams(states.map((state) => ["state_in", state]));
+    query.set("limit", String(listLimit));
+    return rolloutSchema.array().parse(await this.request("GET", `/api/rollouts?${query}`));
+  }
+
+  async get(rolloutId: string): Promise<Rollout | null> {
+    try {
+      const detail = (await this.request("GET", `/api/rollouts/${encodeURIComponent(rolloutId)}`)) as RolloutDetail;
+      return rolloutSchema.parse(detail.rollout);
+    } catch (thrown) {
+      if (thrown instanceof LeydenError && thrown.code === "rollout_not_found") return null;
+      throw thrown;
+    }
+  }
+
+  async patch(rolloutId: string, status: StatusPatch): Promise<void> {
+    await this.request("PATCH", `/api/rollouts/${encodeURIComponent(rolloutId)}`, { status });
+  }
+
+  async postEvent(rolloutId: string, attemptId: string, event: EventCreate): Promise<void> {
+    const path = `/api/rollouts/${encodeURIComponent(rolloutId)}/attempt/${encodeURIComponent(attemptId)}/events`;
+    await this.request("POST", path, event);
+  }
+
+  async events(rolloutId: string, attemptId: string): Promise<RolloutEvent[]> {
+    const found = await this.request("GET", `/api/rollouts/${encodeURIComponent(rolloutId)}/events`);
+    const events = rolloutEventSchema.array().parse(found);
+    return events.filter((event) => event.attempt_id === attemptId);
+  }
+
+  async cursor(): Promise<number> {
+    this.seen = await this.look();
+    return 0;
+  }
+
+  async watch(cursor: number, signal: AbortSignal): Promise<RolloutChanges> {
+    for (;;) {
+      await this.deps.clock.sleep(this.deps.pollMs, signal);
+      const before = this.seen;
+      this.seen = await this.look();
+      const changes: RolloutChange[] = [];
+      for (const [rolloutId, version] of this.seen) {
+        const last = before.get(rolloutId);
+        if (last === undefined) changes.push({ rolloutId, kind: "created" });
+        else if (last !== version) changes.push({ rolloutId, kind: "patched" });
+      }
+      // Finished or deleted: a look at the rollout itself tells which.
+      for (const rolloutId of before.keys()) {
+        if (!this.seen.has(rolloutId)) changes.push({ rolloutId, kind: "patched" });
+      }
+      if (changes.length > 0) return { cursor: cursor + changes.length, changes };
+    }
+  }
+
+  async access(rollout: Rollout, attemptId: string): Promise<AgentAccess> {
+    const { agentUrl, key, keyOf, dialects } = this.deps;
+    const agentKey = keyOf === undefined ? key : await keyOf(rollout.rollout_id);
+    return agentAccess(agentUrl ?? this.base, rollout, attemptId, agentKey, dialects);
+  }
+
+  waitingCalls(): number {
+    return 0;
+  }
+
+  private async look(): Promise<Map<string, number>> {
+    const rollouts = await this.list(["queuing", "running"]);
+    return new Map(rollouts.map(({ rollout_id: id, status }) => [id, status.version]));
+  }
+
+  private async request(method: string, path: string, body?: unknown): Promise<unknown> {
+    const headers: Record<string, string> = { "content-type": "application/json" };
+    if (this.deps.key !== "") headers.authorization = `Bearer ${this.deps.key}`;
+    const signal = AbortSignal.timeout(requestMs);
+    let response: Response;
+    try {
+      response = await this.deps.fetch(`${this.base}${path}`, { method, headers, body: JSON.stringify(body), signal });
+    } catch (cause) {
+      throw new LeydenError("gateway_unreachable", `${method} ${this.base}${path} got no answer.`, {
+        do: "Check the gateway's address and that it runs.",
+        cause,
+      });
+    }
+    const text = await response.text();
+    if (response.ok) return text === "" ? null : JSON.parse(text);
+    throw new LeydenError(
+      codes[response.status] ?? "gateway_refused",
+      `${method} ${path} was answered ${response.status}: ${text.slice(0, 300)}`,
+      { do: response.status === 401 ? "Check the key." : "", data: { status: response.status } },
+    );
+  }
+}

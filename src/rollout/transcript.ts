@@ -1,0 +1,55 @@
+import type { TranscriptCall } from "../schema/grader.ts";
+import { eventTypes, type RolloutEvent } from "../schema/wire.ts";
+import type { ModelRequestData } from "../schema/wire_proxy.ts";
+
+type Json = Record<string, unknown>;
+
+function asObject(value: unknown): Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : {};
+}
+
+function asList(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function toolCallsOf(message: Json): { name: string; arguments: string }[] {
+  return asList(message.tool_calls).map((call) => {
+    const { name, arguments: text } = asObject(asObject(call).function);
+    return { name: String(name ?? ""), arguments: String(text ?? "") };
+  });
+}
+
+function toCall(event: RolloutEvent): TranscriptCall {
+  const data = event.data as unknown as Partial<ModelRequestData>;
+  const choice = asObject(asList(asObject(data.response).choices)[0]);
+  const message = asObject(choice.message);
+  const text = choice.message === undefined ? choice.text : message.content;
+  return {
+    request: asObject(data.request),
+    text: typeof text === "string" ? text : null,
+    toolCalls: toolCallsOf(message),
+    ok: data.status !== "error",
+    httpStatus: typeof data.http_status === "number" ? data.http_status : 200,
+  };
+}
+
+/** The attempt's calls in order, failed ones included. */
+export function transcript(events: readonly RolloutEvent[]): TranscriptCall[] {
+  return events.filter((event) => event.event_type === eventTypes.modelRequest).map(toCall);
+}
+
+/** Text of the last successful reply: the agent's final message; null when it was only tool calls or there is none. */
+export function finalMessage(calls: readonly TranscriptCall[]): string | null {
+  return calls.findLast((call) => call.ok)?.text ?? null;
+}
+
+/** Status of the attempt's last call; null when it made none. */
+export function lastCallStatus(events: readonly RolloutEvent[]): number | null {
+  return transcript(events).at(-1)?.httpStatus ?? null;
+}
+
+/** Value of the last reward event that counts; null when there is none or it is not a number. */
+export function lastReward(events: readonly RolloutEvent[]): number | null {
+  const value = events.findLast((event) => event.event_type === eventTypes.reward)?.data.value;
+  return typeof value === "number" ? value : null;
+}
