@@ -6,6 +6,8 @@ const device = ["test/device/**/*.test.ts", "test/ops/**/*.test.ts"];
 /** Tests that need the device and Node (files, processes, servers). */
 const deviceNode = ["test/node/**/*.test.ts"];
 const long = ["test/long/**/*.test.ts"];
+/** Packages the device tests reach; bundled for the browser before it starts, because a late one reloads the page. */
+const browserPackages = ["@noble/hashes/sha2.js", "zod"];
 
 export default defineConfig({
   test: {
@@ -29,6 +31,7 @@ export default defineConfig({
       },
       { test: { name: "long", include: long, environment: "node", fileParallelism: false, testTimeout: 3_600_000 } },
       {
+        optimizeDeps: { include: browserPackages },
         test: {
           name: "browser",
           include: device,

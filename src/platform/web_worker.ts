@@ -33,6 +33,7 @@ export function spawnWebWorker(module: URL): WorkerHandle {
 interface WorkerScope {
   postMessage(message: unknown, transfer: ArrayBuffer[]): void;
   addEventListener(type: "message", receive: (event: MessageEvent) => void): void;
+  addEventListener(type: "unhandledrejection", receive: (event: PromiseRejectionEvent) => void): void;
 }
 
 /** A web worker's way to its owner. @throws EnvironmentError "not_a_worker" in a page or the main thread */
@@ -42,6 +43,11 @@ export function webWorkerPort(): WorkerPort {
     throw new EnvironmentError("not_a_worker", message, { do: "Start it through spawnWorker." });
   }
   const scope = globalThis as unknown as WorkerScope;
+  // A browser keeps a rejection inside the worker; the owner must hear of it as of any other error.
+  scope.addEventListener("unhandledrejection", (event) => {
+    event.preventDefault();
+    reportError(event.reason);
+  });
   return {
     post: (message, transfer) => scope.postMessage(message, transfer ?? []),
     onMessage: (receive) => scope.addEventListener("message", (event) => receive(event.data)),
