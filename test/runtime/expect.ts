@@ -38,6 +38,13 @@ function equal(a: unknown, b: unknown): boolean {
   return keys.length === definedKeys(b).length && keys.every((key) => equal(a[key], b[key]));
 }
 
+/** True when `received` has every property of `part`, at every depth; arrays must match whole. */
+function matchesPart(received: unknown, part: unknown): boolean {
+  if (!isObject(part) || !isObject(received) || Object.getPrototypeOf(part) !== Object.prototype)
+    return equal(received, part);
+  return Object.keys(part).every((key) => key in received && matchesPart(received[key], part[key]));
+}
+
 function contains(received: unknown, item: unknown): boolean {
   if (typeof received === "string") return received.includes(String(item));
   return [...(received as Iterable<unknown>)].includes(item);
@@ -66,8 +73,7 @@ const matchers = {
   toHaveLength: (received: { length: number }, length: number) => received.length === length,
   toMatch: (received: string, pattern: string | RegExp) =>
     typeof pattern === "string" ? received.includes(pattern) : pattern.test(received),
-  toMatchObject: (received: object, part: Record<string, unknown>) =>
-    Object.entries(part).every(([key, value]) => equal((received as Record<string, unknown>)[key], value)),
+  toMatchObject: matchesPart,
   toBeInstanceOf: (received: unknown, type: Constructor) => received instanceof type,
   toBeDefined: (received: unknown) => received !== undefined,
   toBeUndefined: (received: unknown) => received === undefined,
