@@ -55,7 +55,7 @@ export function truncatedDistribution(logits: ArrayLike<number>, sampling: Sampl
   const greedy = sampling.temperature === 0;
   const logprobs = logSoftmax(logits, greedy ? 1 : sampling.temperature);
   const full = logprobs.map((logprob) => Math.exp(logprob));
-  const order = Array.from(full.keys()).sort((a, b) => (full[b] as number) - (full[a] as number) || a - b);
+  const order = Array.from(full.keys()).sort((a, b) => (logits[b] as number) - (logits[a] as number) || a - b);
   const ids = keptIds(order, full, greedy ? { ...sampling, topK: 1 } : sampling);
   const mass = ids.reduce((sum, id) => sum + (full[id] as number), 0);
   const kept = new Uint8Array(full.length);

@@ -1,4 +1,4 @@
-import { type AdvantageEstimator, centred, perGroup, type SingleOptions } from "./estimator.ts";
+import { type AdvantageEstimator, centred, perGroup, type SingleOptions, singleChoices } from "./estimator.ts";
 
 /**
  * Dr. GRPO: A = R - mean_g, no division, so that hard and easy tasks weigh alike.
@@ -7,6 +7,7 @@ import { type AdvantageEstimator, centred, perGroup, type SingleOptions } from "
 export const drGrpo: AdvantageEstimator<SingleOptions> = {
   name: "dr_grpo",
   defaults: { single: "zero" },
+  choices: singleChoices,
   estimate(units, { single }) {
     return perGroup(units, (rewards) => centred(rewards, single));
   },

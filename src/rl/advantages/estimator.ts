@@ -17,6 +17,8 @@ export interface ScoredUnit {
 export interface AdvantageEstimator<Options extends object> {
   name: string;
   defaults: Readonly<Options>;
+  /** Values that options of type string may take. */
+  choices: { readonly [Key in keyof Options as Options[Key] extends string ? Key : never]: readonly Options[Key][] };
   estimate(units: readonly ScoredUnit[], options: Readonly<Options>): Float64Array;
 }
 
@@ -25,6 +27,9 @@ export interface SingleOptions {
   /** "zero": nothing to compare with, so 0. "reward": a baseline of 0 and a deviation of 1, as verl does. */
   single: "zero" | "reward";
 }
+
+/** Choices of `single`. */
+export const singleChoices: { readonly single: readonly SingleOptions["single"][] } = { single: ["zero", "reward"] };
 
 /** Runs `estimate(rewards, members)` on each group and puts its results back in the units' order. */
 export function perGroup(

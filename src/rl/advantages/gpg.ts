@@ -1,4 +1,4 @@
-import { type AdvantageEstimator, centred, perGroup, type SingleOptions } from "./estimator.ts";
+import { type AdvantageEstimator, centred, perGroup, type SingleOptions, singleChoices } from "./estimator.ts";
 
 /**
  * GPG: A = (B / number of non-zero rewards) (R - mean_g), B units in the batch; all 0 when every reward is 0.
@@ -7,6 +7,7 @@ import { type AdvantageEstimator, centred, perGroup, type SingleOptions } from "
 export const gpg: AdvantageEstimator<SingleOptions> = {
   name: "gpg",
   defaults: { single: "zero" },
+  choices: singleChoices,
   estimate(units, { single }) {
     const nonZero = units.reduce((n, u) => n + (u.reward === 0 ? 0 : 1), 0);
     const scale = nonZero === 0 ? 0 : units.length / nonZero;

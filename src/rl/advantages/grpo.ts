@@ -1,5 +1,5 @@
 import { standardDeviation } from "../reward_statistics.ts";
-import { type AdvantageEstimator, centred, perGroup, type SingleOptions } from "./estimator.ts";
+import { type AdvantageEstimator, centred, perGroup, type SingleOptions, singleChoices } from "./estimator.ts";
 
 export interface GrpoOptions extends SingleOptions {
   /** What the centred reward is divided by: the group's deviation, that of all rewards, or nothing. */
@@ -15,6 +15,7 @@ export interface GrpoOptions extends SingleOptions {
 export const grpo: AdvantageEstimator<GrpoOptions> = {
   name: "grpo",
   defaults: { std: "group", eps: 1e-6, single: "zero" },
+  choices: { ...singleChoices, std: ["group", "batch", "none"] },
   estimate(units, { std, eps, single }) {
     const batch = std === "batch" ? standardDeviation(units.map((u) => u.reward)) : 0;
     return perGroup(units, (rewards) => {

@@ -9,6 +9,7 @@ import { type AdvantageEstimator, perGroup } from "./estimator.ts";
 export const maxrl: AdvantageEstimator<object> = {
   name: "maxrl",
   defaults: {},
+  choices: {},
   estimate(units) {
     return perGroup(units, (rewards) => {
       const m = mean(rewards);

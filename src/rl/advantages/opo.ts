@@ -1,4 +1,4 @@
-import { type AdvantageEstimator, centred, perGroup, type SingleOptions } from "./estimator.ts";
+import { type AdvantageEstimator, centred, perGroup, type SingleOptions, singleChoices } from "./estimator.ts";
 
 /**
  * OPO: A = R - sum(L R) / sum(L), the baseline of least variance when the gradient's norm grows with length L in
@@ -8,6 +8,7 @@ import { type AdvantageEstimator, centred, perGroup, type SingleOptions } from "
 export const opo: AdvantageEstimator<SingleOptions> = {
   name: "opo",
   defaults: { single: "zero" },
+  choices: singleChoices,
   estimate(units, { single }) {
     return perGroup(units, (rewards, members) => {
       if (rewards.length === 1) return centred(rewards, single);

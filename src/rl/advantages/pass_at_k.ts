@@ -14,6 +14,7 @@ export interface PassAtKOptions {
 export const passAtK: AdvantageEstimator<PassAtKOptions> = {
   name: "pass_at_k",
   defaults: { std: "group", eps: 1e-6 },
+  choices: { std: ["group", "none"] },
   estimate(units, { std, eps }) {
     return perGroup(units, (rewards) => {
       const out = rewards.map(() => 0);

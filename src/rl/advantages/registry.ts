@@ -47,9 +47,27 @@ export const advantageEstimators: { readonly [Name in AdvantageName]: AdvantageE
   reinforce_plus_plus_baseline: reinforcePlusPlusBaseline,
 };
 
+/** @throws ConfigError on an option that the estimator does not have, or a value that it cannot take. */
+function checkOptions({ name, defaults, choices }: AdvantageEstimator<object>, options: Record<string, unknown>): void {
+  for (const [key, value] of Object.entries(options)) {
+    if (!Object.hasOwn(defaults, key)) {
+      const known = Object.keys(defaults);
+      throw new ConfigError(`The advantage estimator "${name}" has no option "${key}".`, {
+        do: known.length === 0 ? "Remove it: this estimator has no options." : `Its options are ${known.join(", ")}.`,
+      });
+    }
+    const allowed = (choices as Record<string, readonly unknown[]>)[key];
+    const fits = allowed === undefined ? typeof value === "number" && value >= 0 : allowed.includes(value);
+    if (fits) continue;
+    throw new ConfigError(`The option "${key}" of the advantage estimator "${name}" is ${JSON.stringify(value)}.`, {
+      do: allowed === undefined ? "Give a number of at least 0." : `Use one of ${allowed.join(", ")}.`,
+    });
+  }
+}
+
 /**
  * One advantage per unit, in order, float64.
- * @throws ConfigError on an unknown estimator; LeydenError "reward_not_finite" when a reward is NaN or infinite.
+ * @throws ConfigError on an unknown estimator or option; LeydenError "reward_not_finite" when a reward is NaN or infinite.
  */
 export function estimateAdvantages(units: readonly ScoredUnit[], config: AdvantageConfig): Float64Array {
   if (!Object.hasOwn(advantageEstimators, config.estimator)) {
@@ -63,6 +81,8 @@ export function estimateAdvantages(units: readonly ScoredUnit[], config: Advanta
       do: "Make the grader return a finite number, or let the batch treat it as missing.",
     });
   }
-  const estimator = advantageEstimators[config.estimator] as AdvantageEstimator<object>;
-  return estimator.estimate(units, { ...estimator.defaults, ...config });
+  const { estimator: name, ...options } = config;
+  const estimator = advantageEstimators[name] as AdvantageEstimator<object>;
+  checkOptions(estimator, options);
+  return estimator.estimate(units, { ...estimator.defaults, ...options });
 }

@@ -1,5 +1,5 @@
 import { type WhitenOptions, whitenWeighted } from "../masked.ts";
-import { type AdvantageEstimator, centred, perGroup, type SingleOptions } from "./estimator.ts";
+import { type AdvantageEstimator, centred, perGroup, type SingleOptions, singleChoices } from "./estimator.ts";
 
 /**
  * REINFORCE++ for outcome rewards (gamma 1): every token's return is R, whitened over all tokens of the batch, so a
@@ -9,6 +9,7 @@ import { type AdvantageEstimator, centred, perGroup, type SingleOptions } from "
 export const reinforcePlusPlus: AdvantageEstimator<WhitenOptions> = {
   name: "reinforce_plus_plus",
   defaults: { eps: 1e-8, countEps: 0 },
+  choices: {},
   estimate(units, options) {
     return whitenWeighted(
       units.map((u) => u.reward),
@@ -25,6 +26,7 @@ export const reinforcePlusPlus: AdvantageEstimator<WhitenOptions> = {
 export const reinforcePlusPlusBaseline: AdvantageEstimator<WhitenOptions & SingleOptions> = {
   name: "reinforce_plus_plus_baseline",
   defaults: { eps: 1e-8, countEps: 0, single: "zero" },
+  choices: singleChoices,
   estimate(units, options) {
     return whitenWeighted(
       perGroup(units, (rewards) => centred(rewards, options.single)),

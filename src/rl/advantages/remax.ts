@@ -8,6 +8,7 @@ import type { AdvantageEstimator } from "./estimator.ts";
 export const remax: AdvantageEstimator<object> = {
   name: "remax",
   defaults: {},
+  choices: {},
   estimate(units) {
     return Float64Array.from(units, (unit, i) => {
       if (unit.baseline !== undefined) return unit.reward - unit.baseline;

@@ -1,4 +1,4 @@
-import { type AdvantageEstimator, centred, perGroup, type SingleOptions } from "./estimator.ts";
+import { type AdvantageEstimator, centred, perGroup, type SingleOptions, singleChoices } from "./estimator.ts";
 
 /**
  * RLOO: A = R - mean of the others = n/(n-1) (R - mean_g); the second form is exactly 0 for equal rewards.
@@ -7,6 +7,7 @@ import { type AdvantageEstimator, centred, perGroup, type SingleOptions } from "
 export const rloo: AdvantageEstimator<SingleOptions> = {
   name: "rloo",
   defaults: { single: "zero" },
+  choices: singleChoices,
   estimate(units, { single }) {
     return perGroup(units, (rewards) => {
       const n = rewards.length;

@@ -35,6 +35,8 @@ export interface GroupRecord {
   rollouts: readonly RolloutRecord[];
   /** Rollouts that were started; default: those given. */
   expected?: number;
+  /** Reward of a greedy rollout of the task, for ReMax. */
+  greedyReward?: number;
 }
 
 /** How rollouts become a training batch. */

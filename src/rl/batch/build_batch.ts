@@ -16,6 +16,10 @@ function tokensByRollout(units: readonly RowShare[]): Map<string, number> {
   return tokens;
 }
 
+function scoredUnit({ group, reward, greedyReward }: SelectedRollout, tokens: number): ScoredUnit {
+  return { group, reward, tokens, baseline: greedyReward };
+}
+
 /**
  * The advantage of every unit. Only rollouts with sampled tokens are compared: a reward that no token earned says
  * nothing about the policy.
@@ -25,18 +29,14 @@ function unitAdvantages(
   rollouts: readonly SelectedRollout[],
   { advantage, level }: BatchOptions,
 ): number[] {
-  const rewards = new Map(rollouts.map((rollout) => [rollout.id, rollout.reward]));
   if (level === "row") {
-    const scored = units.map((u) => ({ group: u.group, reward: rewards.get(u.rollout) as number, tokens: u.tokens }));
+    const owners = new Map(rollouts.map((rollout) => [rollout.id, rollout]));
+    const scored = units.map((unit) => scoredUnit(owners.get(unit.rollout) as SelectedRollout, unit.tokens));
     return [...estimateAdvantages(scored, advantage)];
   }
   const tokens = tokensByRollout(units);
   const present = rollouts.filter((rollout) => tokens.has(rollout.id));
-  const scored: ScoredUnit[] = present.map((rollout) => ({
-    group: rollout.group,
-    reward: rollout.reward,
-    tokens: tokens.get(rollout.id) as number,
-  }));
+  const scored = present.map((rollout) => scoredUnit(rollout, tokens.get(rollout.id) as number));
   const values = estimateAdvantages(scored, advantage);
   const byRollout = new Map(present.map((rollout, i) => [rollout.id, values[i] as number]));
   return units.map((unit) => byRollout.get(unit.rollout) as number);

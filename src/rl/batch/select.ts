@@ -8,6 +8,7 @@ export interface SelectedRollout {
   group: string;
   task: string;
   reward: number;
+  greedyReward?: number;
   /** In canonical order, or in order of arrival for Agent Lightning's views. */
   calls: CallRecord[];
 }
@@ -131,7 +132,8 @@ class Selector {
     }
     const calls = this.calls(rollout);
     if (calls.length > 0) this.count("training/n_rollouts_w_trace");
-    return { id: rollout.id, group: group.id, task: group.task, reward, calls };
+    const { id, task, greedyReward } = group;
+    return { id: rollout.id, group: id, task, reward, greedyReward, calls };
   }
 
   /** The group's rollouts that take part; none when the group is incomplete and such groups are left out. */

@@ -1,3 +1,4 @@
+import { ConfigError } from "../../core/errors.ts";
 import type { Call } from "../call.ts";
 import { extendRow, isContextOf, type LinearRow, rowLength, rowOfCall } from "./linear_row.ts";
 
@@ -62,7 +63,15 @@ const views: { readonly [Name in LinearViewName]: (calls: readonly Call[]) => Li
   best_prefix: bestPrefix,
 };
 
-/** Rows of one rollout from its usable calls in order; calls without a reply are ignored. */
+/**
+ * Rows of one rollout from its usable calls in order; calls without a reply are ignored.
+ * @throws ConfigError on an unknown view.
+ */
 export function linearView(name: LinearViewName, calls: readonly Call[]): LinearView {
+  if (!linearViewNames.includes(name)) {
+    throw new ConfigError(`There is no view "${String(name)}" of a rollout's calls.`, {
+      do: `Use trie or one of ${linearViewNames.join(", ")}.`,
+    });
+  }
   return views[name](calls.filter((call) => call.replyIds.length > 0));
 }
