@@ -46,6 +46,16 @@ export class ShapeError extends LeydenError {
   }
 }
 
+/** An integer input (a token id, a position, a record's row) points outside its table. */
+export class IndexError extends LeydenError {
+  constructor(place: string, entry: number, value: number, limit: number, advice: string) {
+    super("index", `IndexError[${place}]: entry ${entry} is ${value}, the table has ${limit} rows. ${advice}`, {
+      do: advice,
+      data: { place, entry, value, limit },
+    });
+  }
+}
+
 /** A configuration value is unknown, missing or out of range. */
 export class ConfigError extends LeydenError {
   constructor(message: string, detail: ErrorDetail = {}) {

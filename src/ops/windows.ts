@@ -34,3 +34,47 @@ export function bindingWindows(
   }
   return windows;
 }
+
+/** Consecutive rows of a matrix as a view that fits one storage binding. */
+export interface RowWindow {
+  readonly first: number;
+  readonly rows: number;
+  readonly view: Tensor;
+}
+
+/**
+ * A fixed matrix (V,C) as windows of whole rows that each fit one storage binding and start at an aligned offset; one
+ * window when it already fits. `limitBytes` lowers the limit.
+ * @throws ShapeError when not even the smallest aligned group of rows fits.
+ */
+export function rowWindows(device: Device, matrix: Tensor, limitBytes: number = Number.POSITIVE_INFINITY): RowWindow[] {
+  const { maxBindingBytes, offsetAlignment } = device.caps.limits;
+  const limit = Math.min(limitBytes, maxBindingBytes);
+  const [rows, cols] = matrix.shape as [number, number];
+  const rowBytes = cols * elementBytes[matrix.dtype];
+  if (rows * rowBytes <= limit) return [{ first: 0, rows, view: matrix }];
+  const unit = alignedRows(rowBytes, offsetAlignment);
+  const step = Math.floor(limit / (unit * rowBytes)) * unit;
+  if (step === 0) {
+    const most = Math.floor(limit / elementBytes[matrix.dtype]);
+    throw new ShapeError(
+      `windows.${matrix.label}`,
+      [`<=${most}`],
+      [unit, cols],
+      "The device's bindings are too small.",
+    );
+  }
+  return Array.from({ length: Math.ceil(rows / step) }, (_, i) => {
+    const first = i * step;
+    const shape = [Math.min(step, rows - first), cols];
+    const view = { ...matrix, shape, offsetBytes: matrix.offsetBytes + first * rowBytes };
+    return { first, rows: shape[0] as number, view };
+  });
+}
+
+/** Smallest number of rows of `rowBytes` whose size is a multiple of the offset alignment (a power of two). */
+export function alignedRows(rowBytes: number, alignment: number): number {
+  let unit = 1;
+  while ((unit * rowBytes) % alignment !== 0) unit *= 2;
+  return unit;
+}
