@@ -22,13 +22,6 @@ export function hasLogprobs(call: Call): boolean {
   return true;
 }
 
-/** True when the first `prefix.length` of `ids` are `prefix`. */
-export function startsWith(ids: Numbers, prefix: Numbers): boolean {
-  if (ids.length < prefix.length) return false;
-  for (let t = 0; t < prefix.length; t++) if (ids[t] !== prefix[t]) return false;
-  return true;
-}
-
 /** A key that equals another's exactly when the ids are equal. */
 export function idsKey(ids: Numbers): string {
   return Array.prototype.join.call(ids, ",");

@@ -1,37 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Rng, seedKey } from "../../src/core/rng.ts";
-import type { CallRecord, GroupRecord, RolloutRecord } from "../../src/rl/batch/batch_input.ts";
+import type { GroupRecord } from "../../src/rl/batch/batch_input.ts";
 import { buildBatch } from "../../src/rl/batch/build_batch.ts";
 import { normalisations } from "../../src/rl/normalisation.ts";
 import { linearViewNames } from "../../src/rl/views/linear_views.ts";
+import { call, group, pair, rollout } from "./groups.ts";
 import { recordMultiset, type SpelledRecord, spellRecords } from "./row_reading.ts";
-
-let nextCall = 0;
-
-function call(promptIds: number[], replyIds: number[], more: Partial<CallRecord> = {}): CallRecord {
-  const id = `c${nextCall++}`;
-  const logprobs = replyIds.map((_, i) => -(i + 1) / 4);
-  const versions = replyIds.map(() => 3);
-  return { id, key: id, attempt: "0", promptIds, replyIds, logprobs, versions, ...more };
-}
-
-function rollout(
-  id: string,
-  reward: number | null,
-  calls: CallRecord[],
-  more: Partial<RolloutRecord> = {},
-): RolloutRecord {
-  return { id, attempt: "0", status: "succeeded", reward, calls, ...more };
-}
-
-function group(id: string, rollouts: RolloutRecord[], more: Partial<GroupRecord> = {}): GroupRecord {
-  return { id, task: id, rollouts, ...more };
-}
-
-/** A success and a failure, the failure much longer. */
-const pair = (): GroupRecord =>
-  group("t", [rollout("bad", 0, [call([1], [2, 3, 4, 5])]), rollout("good", 1, [call([1], [6])])]);
 
 const token = fc.integer({ min: 1, max: 3 });
 const someCalls = fc.array(
@@ -78,15 +53,6 @@ function pushes(records: readonly SpelledRecord[]): Map<string, number> {
   }
   return out;
 }
-
-const thrown = (run: () => unknown): { code: string; message: string } => {
-  try {
-    run();
-  } catch (error) {
-    return error as { code: string; message: string };
-  }
-  throw new Error("nothing was thrown");
-};
 
 describe("a batch", () => {
   it("weighs every rollout alike and every token of it alike (Eq. 16)", () => {
@@ -244,160 +210,5 @@ describe("a batch", () => {
       expect(Object.values(metrics).every((value) => Number.isFinite(value))).toBe(true);
       expect(metrics["training/n_tokens"]).toBe(0);
     }
-  });
-});
-
-describe("what is left out is counted", () => {
-  it("calls: abandoned attempts, side calls, empty answers, missing log-probabilities", () => {
-    const mixed = group("t", [
-      rollout("a", 1, [
-        call([1], [2]),
-        call([1], [3], { attempt: "1" }),
-        call([1], [4], { excluded: "side call" }),
-        call([1], []),
-        call([], [5]),
-        call([1], [6], { logprobs: null }),
-        call([1], [7, 7], { logprobs: [-1] }),
-        call([1], [8], { logprobs: [Number.NEGATIVE_INFINITY] }),
-      ]),
-      rollout("b", 0, [call([1], [9], { constrained: true })]),
-    ]);
-    const { rows, metrics } = buildBatch([mixed]);
-    expect(spellRecords(rows).map((r) => r.target)).toEqual([2, 9]);
-    expect(metrics).toMatchObject({
-      "training/n_calls": 2,
-      "training/n_calls_abandoned": 1,
-      "training/n_calls_excluded": 1,
-      "training/n_calls_empty": 1,
-      "training/n_calls_without_prompt": 1,
-      "training/n_calls_without_logprobs": 3,
-      "training/n_tokens_constrained": 1,
-    });
-  });
-
-  const unrewarded = (): GroupRecord =>
-    group("t", [
-      rollout("a", 1, [call([1], [2])]),
-      rollout("b", null, [call([1], [3])]),
-      rollout("c", Number.NaN, [call([1], [4])]),
-    ]);
-
-  it("missing rewards are filled, left out, or an error", () => {
-    const filled = buildBatch([unrewarded()], { rewardFill: -1 });
-    expect(filled.rollouts.map((r) => r.reward)).toEqual([1, -1, -1]);
-    expect(filled.metrics).toMatchObject({ "training/n_rollouts_w_reward": 1, "training/n_rollouts_excluded": 0 });
-    expect(filled.metrics["training/reward"]).toBeCloseTo(-1 / 3, 12);
-    const left = buildBatch([unrewarded()], { missingReward: "exclude" });
-    expect(left.rollouts.map((r) => r.id)).toEqual(["a"]);
-    expect(left.metrics).toMatchObject({ "training/n_rollouts_excluded": 2, "training/n_groups_incomplete": 1 });
-    expect(thrown(() => buildBatch([unrewarded()], { missingReward: "error" }))).toMatchObject({
-      code: "missing_reward",
-      message: "Rollout b ended as succeeded with reward null.",
-    });
-  });
-
-  it("failed and timed-out rollouts follow their own policies", () => {
-    const faulty = group("t", [
-      rollout("a", 1, [call([1], [2])]),
-      rollout("b", 0, [call([1], [3])], { status: "failed" }),
-      rollout("c", null, [call([1], [4])], { status: "timed_out" }),
-    ]);
-    expect(buildBatch([faulty]).rollouts).toHaveLength(3);
-    expect(buildBatch([faulty], { failed: "exclude" }).rollouts.map((r) => r.id)).toEqual(["a", "c"]);
-    const both = buildBatch([faulty], { failed: "exclude", timedOut: "exclude" });
-    expect(both.rollouts.map((r) => [r.id, r.advantage])).toEqual([["a", 0]]);
-    expect(both.metrics).toMatchObject({
-      "training/n_rollouts_failed": 1,
-      "training/n_rollouts_timed_out": 1,
-      "training/n_rollouts_excluded": 2,
-    });
-    const whole = buildBatch([faulty], { failed: "exclude", incompleteGroup: "exclude" });
-    expect(whole.rollouts).toEqual([]);
-    expect(whole.metrics["training/n_groups_excluded"]).toBe(1);
-  });
-
-  it("a group that lost rollouts before it got here is incomplete too", () => {
-    const { metrics } = buildBatch([{ ...pair(), expected: 3 }]);
-    expect(metrics["training/n_groups_incomplete"]).toBe(1);
-  });
-
-  it("a rollout without a sampled token takes no part in its group's baseline", () => {
-    const silent = { ...pair(), rollouts: [...pair().rollouts, rollout("mute", 1, [])] };
-    const { rollouts, metrics } = buildBatch([silent], { advantage: { estimator: "dr_grpo" } });
-    expect(rollouts.map((r) => [r.id, r.advantage])).toEqual([
-      ["bad", -0.5],
-      ["good", 0.5],
-    ]);
-    expect(metrics).toMatchObject({ "training/n_rollouts": 3, "training/n_rollouts_w_trace": 2 });
-    expect(metrics["training/reward"]).toBeCloseTo(2 / 3, 12);
-  });
-
-  it("linear rows: folded, unmerged, cut and dropped", () => {
-    const linear = group("t", [
-      rollout("a", 1, [call([1], [2]), call([1], [3]), call([1, 3, 4], [5, 6]), call([9], [9])]),
-      rollout("b", 0, [call([1, 2, 3, 4], [5])]),
-    ]);
-    const limits = { maxPromptLength: 3, maxResponseLength: 3 };
-    const { rows, metrics } = buildBatch([linear], { view: "trajectory", limits, skipZeroAdvantage: false });
-    expect(rows.map((row) => [...row.ids])).toEqual([
-      [1, 3, 4, 5],
-      [9, 9],
-    ]);
-    expect(spellRecords(rows).map((r) => r.target)).toEqual([3, 5, 9]);
-    expect(metrics).toMatchObject({
-      "training/n_calls_folded": 1,
-      "training/n_unmerged_rollouts": 1,
-      "training/n_trace_merge_mismatch_rows": 1,
-      "training/n_truncated_sample": 1,
-      "training/n_sample_dropped/marked": 1,
-    });
-  });
-
-  it("ages, and calls that saw two versions", () => {
-    const stale = group("t", [
-      rollout("a", 1, [call([1], [2, 3], { versions: [3, 5] })]),
-      rollout("b", 0, [call([1], [4], { versions: null })]),
-    ]);
-    expect(buildBatch([stale], { version: 5 }).metrics).toMatchObject({
-      "async/age_mean": 1,
-      "async/age_max": 2,
-      "async/n_mixed_calls": 1,
-      "async/n_tokens_without_version": 1,
-    });
-  });
-});
-
-describe("faults", () => {
-  it("a rollout or a group cannot be trained twice", () => {
-    const g = pair();
-    expect(thrown(() => buildBatch([g, g]))).toMatchObject({
-      code: "trained_twice",
-      message: "The group t is twice in one batch.",
-    });
-    expect(thrown(() => buildBatch([g, { ...pair(), id: "other" }])).message).toBe(
-      "The rollout bad is twice in one batch.",
-    );
-  });
-
-  it("an unknown view names those that there are", () => {
-    expect(thrown(() => buildBatch([pair()], { view: "tree" as never })).message).toBe(
-      'There is no view "tree" of a rollout\'s calls.',
-    );
-  });
-
-  it("ReMax takes the group's greedy reward", () => {
-    const options = { advantage: { estimator: "remax" } } as const;
-    expect(buildBatch([{ ...pair(), greedyReward: 0.25 }], options).rollouts.map((r) => r.advantage)).toEqual([
-      -0.25, 0.75,
-    ]);
-    expect(thrown(() => buildBatch([pair()], options)).code).toBe("missing_baseline");
-  });
-
-  it("does not change what it is given", () => {
-    const groups = [pair()];
-    const before = JSON.stringify(groups);
-    buildBatch(groups);
-    for (const view of linearViewNames) buildBatch(groups, { view });
-    expect(JSON.stringify(groups)).toBe(before);
   });
 });
