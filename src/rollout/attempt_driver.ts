@@ -6,6 +6,7 @@ import { type Delivered, deliver, finalRefusals, persist } from "./delivery.ts";
 import { type AttemptEnd, type Failure, failure, mayRetry, type StopReason } from "./failure.ts";
 import { attemptFolder, loadOutcome, type RolloutOutcome, saveOutcome } from "./outcome.ts";
 import type { LastAttempt } from "./settle.ts";
+import { lastCallStatus } from "./transcript.ts";
 
 /** The id after an attempt's: "0", "1", ... */
 export function nextAttemptId(attemptId: string | null): string {
@@ -67,7 +68,7 @@ export class AttemptDriver {
   private async attempts(rollout: Rollout, earlier: Failure[], signal: AbortSignal): Promise<void> {
     for (let attemptId = nextAttemptId(rollout.status.last_attempt_id); ; attemptId = nextAttemptId(attemptId)) {
       const last = await this.attempt(rollout, attemptId, earlier, signal);
-      const failed = this.deps.settler.failureOf(rollout, last.end, last.events);
+      const failed = this.deps.settler.failureOf(last);
       if (failed?.class === "cancelled") return this.conclude(last, failed);
       if (failed === null) return this.conclude(last, null);
       earlier.push(failed);
@@ -104,7 +105,9 @@ export class AttemptDriver {
       const spec = { rollout, attemptId, folder: last.folder, access, agent, limits: this.limitsOf(rollout) };
       const onStarted = () => this.report({ kind: "started", rolloutId: id, attemptId });
       const end = await runner.run(spec, { signal, onStarted, activity: () => this.activityOf(id, attemptId) });
-      return { ...last, end, events: await again(() => client.events(id, attemptId), this.closing) };
+      const events = await again(() => client.events(id, attemptId), this.closing);
+      const failedCalls = await again(() => client.failedCalls(id, attemptId), this.closing);
+      return { ...last, end, events, lastStatus: lastCallStatus(events, failedCalls) };
     } catch (thrown) {
       return { ...last, end: this.endBy(asLeydenError(thrown), startedAt, signal) };
     }
@@ -146,7 +149,7 @@ export class AttemptDriver {
   ): LastAttempt {
     const folder = attemptFolder(this.deps.files, this.options.runFolder, rollout.rollout_id, attemptId);
     const end = { exit: null, stopped: null, startError: null, workspace: null, startedAt, endedAt: startedAt };
-    return { rollout, attemptId, folder, end, events: [], earlier };
+    return { rollout, attemptId, folder, end, events: [], lastStatus: null, earlier };
   }
 
   /** The end of an attempt that the gateway or the disk did not let happen. */

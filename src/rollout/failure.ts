@@ -1,8 +1,6 @@
 import type { LeydenError } from "../core/errors.ts";
 import type { FailureClass, RetryPolicy } from "../schema/agent.ts";
 import type { ProcessExit } from "../schema/process_host.ts";
-import type { RolloutEvent } from "../schema/wire.ts";
-import { lastCallStatus } from "./transcript.ts";
 
 /** Why the controller itself ended an attempt, or never started it. */
 export type StopReason = "run_timeout" | "silence" | "cancelled" | "shutdown";
@@ -90,7 +88,7 @@ function startFailure(error: LeydenError): Failure {
   return failure(error.code === "spawn_failed" ? "spawn_failed" : "attempt_failed", error.message);
 }
 
-function exitFailure(exit: ProcessExit, events: readonly RolloutEvent[]): Failure | null {
+function exitFailure(exit: ProcessExit, lastStatus: number | null): Failure | null {
   if (exit.overflowed) {
     return failure("output_limit", `The agent wrote more than its limit; ${exit.outputBytes} bytes were kept.`);
   }
@@ -99,19 +97,22 @@ function exitFailure(exit: ProcessExit, events: readonly RolloutEvent[]): Failur
     return failure(code, `The agent was ended by ${exit.signal}.`);
   }
   if (exit.code === 0) return null;
-  const status = lastCallStatus(events);
-  if (status !== null && status >= 500) {
-    return failure("model_unavailable", `The agent exited with code ${exit.code} after its model answered ${status}.`);
+  if (lastStatus !== null && lastStatus >= 500) {
+    const message = `The agent exited with code ${exit.code} after its model answered ${lastStatus}.`;
+    return failure("model_unavailable", message);
   }
   return failure("agent_exit", `The agent exited with code ${exit.code}.`);
 }
 
-/** What went wrong in an attempt with these events; null when the agent ended by itself with code 0. */
-export function failureOf(end: AttemptEnd, events: readonly RolloutEvent[]): Failure | null {
+/**
+ * What went wrong in an attempt; null when the agent ended by itself with code 0. `lastStatus` is the HTTP status of
+ * its last call, null without one.
+ */
+export function failureOf(end: AttemptEnd, lastStatus: number | null): Failure | null {
   if (end.startError !== null) return startFailure(end.startError);
   if (end.stopped !== null) return stopFailure(end.stopped, Math.round(end.endedAt - end.startedAt));
   if (end.exit === null) return failure("attempt_failed", "The attempt ended without an exit code.");
-  return exitFailure(end.exit, events);
+  return exitFailure(end.exit, lastStatus);
 }
 
 /** True when the policy allows another attempt after `failed` earlier ones of this class. */

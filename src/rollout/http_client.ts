@@ -1,6 +1,12 @@
 import type { Clock } from "../core/clock.ts";
 import { LeydenError } from "../core/errors.ts";
-import type { AgentAccess, RolloutChange, RolloutChanges, RolloutClient } from "../schema/rollout_client.ts";
+import type {
+  AgentAccess,
+  FailedCall,
+  RolloutChange,
+  RolloutChanges,
+  RolloutClient,
+} from "../schema/rollout_client.ts";
 import {
   type EventCreate,
   type Rollout,
@@ -77,6 +83,10 @@ export class HttpClient implements RolloutClient {
     const found = await this.request("GET", `/api/rollouts/${encodeURIComponent(rolloutId)}/events`);
     const events = rolloutEventSchema.array().parse(found);
     return events.filter((event) => event.attempt_id === attemptId);
+  }
+
+  async failedCalls(): Promise<FailedCall[]> {
+    return [];
   }
 
   async cursor(): Promise<number> {

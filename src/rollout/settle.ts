@@ -30,6 +30,8 @@ export interface LastAttempt {
   end: AttemptEnd;
   /** Its events and calls in order of writing. */
   events: readonly RolloutEvent[];
+  /** HTTP status of its last call; null when it made none. */
+  lastStatus: number | null;
   /** Failures of the attempts before. */
   earlier: readonly Failure[];
 }
@@ -51,8 +53,8 @@ export class Settler {
   }
 
   /** The failure of an attempt; null when it went well, or when the exit code is what is measured. */
-  failureOf(rollout: Rollout, end: AttemptEnd, events: readonly RolloutEvent[]): Failure | null {
-    const found = failureOf(end, events);
+  failureOf({ rollout, end, lastStatus }: LastAttempt): Failure | null {
+    const found = failureOf(end, lastStatus);
     const measured = found?.code === "agent_exit" || found?.code === "agent_crash";
     return measured && this.sourceOf(rollout) === "exit" ? null : found;
   }
@@ -116,7 +118,7 @@ export class Settler {
     };
     const grade = await grader.grade(input, { ...tools, logFolder: folder }).catch((thrown: unknown) => {
       if (thrown instanceof GraderError) throw thrown;
-      throw new GraderError(grader.name, `it threw: ${asLeydenError(thrown).message}`, "Correct the grader.", thrown);
+      throw new GraderError(grader.name, `it threw "${asLeydenError(thrown).message}".`, "Correct the grader.", thrown);
     });
     if (Number.isFinite(grade.value)) return grade;
     throw new GraderError(grader.name, `it returned ${grade.value} as a reward.`, "Return a finite number.");

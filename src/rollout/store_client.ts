@@ -1,5 +1,11 @@
 import type { Clock } from "../core/clock.ts";
-import type { AgentAccess, RolloutChange, RolloutChanges, RolloutClient } from "../schema/rollout_client.ts";
+import type {
+  AgentAccess,
+  FailedCall,
+  RolloutChange,
+  RolloutChanges,
+  RolloutClient,
+} from "../schema/rollout_client.ts";
 import type { LogEntry, Store } from "../schema/store.ts";
 import type { EventCreate, Rollout, RolloutEvent, RolloutState, StatusPatch } from "../schema/wire.ts";
 import { agentAccess } from "./agent_access.ts";
@@ -63,6 +69,11 @@ export class StoreClient implements RolloutClient {
 
   events(rolloutId: string, attemptId: string): Promise<RolloutEvent[]> {
     return this.deps.store.events(rolloutId, attemptId);
+  }
+
+  async failedCalls(rolloutId: string, attemptId: string): Promise<FailedCall[]> {
+    const failures = await this.deps.store.failures(rolloutId);
+    return failures.filter((failed) => failed.attemptId === attemptId);
   }
 
   cursor(): Promise<number> {

@@ -1,4 +1,5 @@
 import type { TranscriptCall } from "../schema/grader.ts";
+import type { FailedCall } from "../schema/rollout_client.ts";
 import { eventTypes, type RolloutEvent } from "../schema/wire.ts";
 import type { ModelRequestData } from "../schema/wire_proxy.ts";
 
@@ -43,9 +44,14 @@ export function finalMessage(calls: readonly TranscriptCall[]): string | null {
   return calls.findLast((call) => call.ok)?.text ?? null;
 }
 
-/** Status of the attempt's last call; null when it made none. */
-export function lastCallStatus(events: readonly RolloutEvent[]): number | null {
-  return transcript(events).at(-1)?.httpStatus ?? null;
+/** HTTP status of the attempt's last call, failed ones included; null when it made none. */
+export function lastCallStatus(events: readonly RolloutEvent[], failed: readonly FailedCall[]): number | null {
+  const recorded = events.findLast((event) => event.event_type === eventTypes.modelRequest);
+  const lost = failed.at(-1);
+  if (recorded === undefined || (lost !== undefined && lost.timestamp > recorded.timestamp)) {
+    return lost?.httpStatus ?? null;
+  }
+  return toCall(recorded).httpStatus;
 }
 
 /** Value of the last reward event that counts; null when there is none or it is not a number. */

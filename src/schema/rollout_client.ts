@@ -20,6 +20,13 @@ export interface RolloutChange {
   kind: "created" | "patched" | "deleted" | "activity";
 }
 
+/** A call that got no reply to record: the model was unreachable or failed. */
+export interface FailedCall {
+  httpStatus: number;
+  /** Seconds since the epoch. */
+  timestamp: number;
+}
+
 /** Changes after one cursor up to the next. */
 export interface RolloutChanges {
   cursor: number;
@@ -39,6 +46,8 @@ export interface RolloutClient {
   postEvent(rolloutId: string, attemptId: string, event: EventCreate): Promise<void>;
   /** Events and calls of an attempt in order of writing. */
   events(rolloutId: string, attemptId: string): Promise<RolloutEvent[]>;
+  /** Calls of an attempt that are not among its events, as far as the gateway tells. */
+  failedCalls(rolloutId: string, attemptId: string): Promise<readonly FailedCall[]>;
   /** Where the changes stand now. */
   cursor(): Promise<number>;
   /** Resolves as soon as there are changes after the cursor. @throws CancelledError */

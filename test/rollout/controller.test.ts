@@ -1,0 +1,342 @@
+/**
+ * The controller's decisions: what starts when, what is tried again, what is delivered, and what shutdown, deletion and
+ * a restart do. Attempts are faked; the store is real.
+ */
+import { describe, expect, it } from "vitest";
+import { LeydenError } from "../../src/core/errors.ts";
+import type { RolloutClient } from "../../src/schema/rollout_client.ts";
+import { FakeRunner } from "./fake_runner.ts";
+import { ManualClock, settle } from "./manual_clock.ts";
+import { MemoryFiles } from "./memory_files.ts";
+import { Rig, type RigOptions } from "./rig.ts";
+
+function fakeRig(options: RigOptions = {}) {
+  const runner = new FakeRunner();
+  const files = options.files ?? new MemoryFiles();
+  const rig = new Rig({ runner, files, ...options });
+  return { rig, runner, files };
+}
+
+/** The client with some methods replaced. */
+function wrapped(own: RolloutClient, changes: Partial<RolloutClient>): RolloutClient {
+  return new Proxy(own, {
+    get(target, name) {
+      const value = Reflect.get(changes, name) ?? Reflect.get(target, name);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}
+
+describe("starting", () => {
+  it("takes what waits already and what comes later, without looking again and again", async () => {
+    let lists = 0;
+    const { rig, runner } = fakeRig({
+      clock: new ManualClock(),
+      wrap: (own) =>
+        wrapped(own, {
+          list(states) {
+            lists++;
+            return own.list(states);
+          },
+        }),
+    });
+    await rig.enqueue("early");
+    rig.start();
+    await runner.started("early/0");
+    await rig.enqueue("late");
+    await runner.started("late/0");
+    expect(lists).toBe(1);
+    expect((await rig.rollout("late")).status).toMatchObject({ state: "running", last_attempt_id: "0" });
+  });
+
+  it("never runs more than its concurrency, in order of creation", async () => {
+    const { rig, runner } = fakeRig({ concurrency: 2 });
+    for (const id of ["a", "b", "c", "d"]) await rig.enqueue(id);
+    rig.start();
+    await runner.started("b/0");
+    await settle();
+    expect(runner.ids).toEqual(["a/0", "b/0"]);
+    (await runner.started("b/0")).exit(0);
+    await runner.started("c/0");
+    expect(runner.ids).toEqual(["a/0", "b/0", "c/0"]);
+    expect(rig.controller.stats()).toMatchObject({ queued: 1, running: 2, succeeded: 1 });
+  });
+
+  it("lets few start at once: the next after a sign of life, an end, or the window", async () => {
+    const clock = new ManualClock();
+    const { rig, runner } = fakeRig({ clock, concurrency: 10, startConcurrency: 1, startWindowMs: 400 });
+    for (const id of ["a", "b", "c", "d"]) await rig.enqueue(id);
+    rig.start();
+    await runner.started("a/0");
+    await clock.advance(399);
+    expect(runner.ids).toEqual(["a/0"]);
+    await clock.advance(1);
+    expect(runner.ids).toEqual(["a/0", "b/0"]);
+    rig.controller.noteActivity("b");
+    await settle();
+    expect(runner.ids).toEqual(["a/0", "b/0", "c/0"]);
+    (await runner.started("c/0")).exit(0);
+    await rig.outcome("c");
+    await settle();
+    expect(runner.ids).toEqual(["a/0", "b/0", "c/0", "d/0"]);
+    expect(rig.controller.stats().starting).toBe(1);
+  });
+
+  it("takes a recorded event for a sign of life", async () => {
+    const clock = new ManualClock();
+    const { rig, runner } = fakeRig({ clock, startConcurrency: 1 });
+    await rig.enqueue("a");
+    await rig.enqueue("b");
+    rig.start();
+    await runner.started("a/0");
+    expect(runner.attempts[0] && (await runner.attempts[0].watch.activity())).toBe(0);
+    await rig.client.postEvent("a", "0", { event_type: "model_request", data: {} });
+    await runner.started("b/0");
+    expect(runner.attempts[0] && (await runner.attempts[0].watch.activity())).toBe(1);
+  });
+
+  it("fails a rollout that waited too long, and says so", async () => {
+    const clock = new ManualClock();
+    const { rig, runner } = fakeRig({ clock, concurrency: 1, limits: { queueMs: 60_000 } });
+    await rig.enqueue("a");
+    await rig.enqueue("b");
+    rig.start();
+    await runner.started("a/0");
+    await clock.advance(60_000);
+    expect((await rig.rollout("b")).status).toMatchObject({
+      state: "failed",
+      error_message: "queue_timeout: The rollout was not started within 60 s.",
+    });
+    (await runner.started("a/0")).exit(0);
+    await rig.outcome("a");
+    expect(runner.ids).toEqual(["a/0"]);
+  });
+});
+
+describe("attempts", () => {
+  it("makes a new attempt with a new id after the machine's faults only", async () => {
+    const { rig, runner } = fakeRig({ retries: { infrastructure: 1 } });
+    rig.start();
+    await rig.enqueue("a");
+    (await runner.started("a/0")).killed("SIGKILL");
+    const second = await runner.started("a/1");
+    expect((await rig.rollout("a")).status).toMatchObject({ state: "running", last_attempt_id: "1" });
+    expect(second.spec.access.eventUrl).toContain("/attempt/1/events");
+    second.killed("SIGKILL");
+    expect(await rig.outcome("a")).toMatchObject({ attemptId: "1", failure: { code: "agent_killed" } });
+  });
+
+  it("ignores what an old attempt still does: only the current one decides", async () => {
+    const { rig, runner } = fakeRig({ reward: "agent" });
+    rig.start();
+    await rig.enqueue("a");
+    const first = await runner.started("a/0");
+    await rig.client.postEvent("a", "0", { event_type: "reward", data: { value: 1 } });
+    first.killed("SIGKILL");
+    const second = await runner.started("a/1");
+    first.exit(0);
+    await rig.client.postEvent("a", "0", { event_type: "reward", data: { value: 1 } });
+    await rig.client.postEvent("a", "1", { event_type: "reward", data: { value: 0.25 } });
+    second.exit(0);
+    expect(await rig.outcome("a")).toMatchObject({ attemptId: "1", reward: { value: 0.25 } });
+  });
+
+  it("blames the model, not the agent, when the agent's last call got a server error", async () => {
+    const { rig, runner } = fakeRig({ retries: {} });
+    rig.start();
+    await rig.enqueue("a");
+    const attempt = await runner.started("a/0");
+    const failed = { code: "device_lost", message: "", latencyMs: 1, retryCount: 0, timestamp: Date.now() / 1000 + 1 };
+    await rig.store.append([
+      { type: "call_failed", failure: { ...failed, rolloutId: "a", attemptId: "0", httpStatus: 503 } },
+    ]);
+    attempt.exit(1);
+    expect((await rig.outcome("a")).failure).toEqual({
+      code: "model_unavailable",
+      class: "infrastructure",
+      message: "The agent exited with code 1 after its model answered 503.",
+    });
+  });
+});
+
+describe("what ends a rollout from outside", () => {
+  it("ends the agent of a rollout that was deleted, or that somebody else has ended", async () => {
+    const { rig, runner } = fakeRig();
+    rig.start();
+    await rig.enqueue("gone");
+    await rig.enqueue("over");
+    await runner.started("gone/0");
+    await runner.started("over/0");
+    await rig.store.append([{ type: "rollout_deleted", rolloutId: "gone", at: 0 }]);
+    await rig.client.patch("over", { state: "failed", error_message: "by hand" });
+    expect((await rig.outcome("gone")).failure?.code).toBe("cancelled");
+    expect((await rig.outcome("over")).failure?.code).toBe("cancelled");
+    expect((await rig.rollout("over")).status.error_message).toBe("by hand");
+    expect(rig.controller.stats().undelivered).toBe(2);
+  });
+
+  it("forgets a queued rollout that was deleted", async () => {
+    const { rig, runner } = fakeRig({ concurrency: 1 });
+    for (const id of ["a", "b", "c"]) await rig.enqueue(id);
+    rig.start();
+    const first = await runner.started("a/0");
+    await rig.store.append([{ type: "rollout_deleted", rolloutId: "b", at: 0 }]);
+    await settle();
+    first.exit(0);
+    await runner.started("c/0");
+    expect(runner.ids).toEqual(["a/0", "c/0"]);
+  });
+
+  it("at shutdown ends all, starts none, and fails what is unfinished", async () => {
+    const { rig, runner } = fakeRig({ concurrency: 1 });
+    for (const id of ["a", "b"]) await rig.enqueue(id);
+    rig.start();
+    await runner.started("a/0");
+    await rig.stop();
+    await rig.enqueue("c");
+    expect(runner.ids).toEqual(["a/0"]);
+    expect((await rig.rollout("a")).status).toMatchObject({
+      state: "failed",
+      error_message: "shutdown: The controller shut down.",
+    });
+    expect((await rig.rollout("b")).status.error_message).toBe(
+      "shutdown: The controller shut down before the rollout was started.",
+    );
+    expect((await rig.rollout("c")).status.state).toBe("queuing");
+  });
+
+  it("at shutdown leaves what is unfinished for the next controller where that is asked", async () => {
+    const { rig, runner } = fakeRig({ concurrency: 1, onShutdown: "leave" });
+    for (const id of ["a", "b"]) await rig.enqueue(id);
+    rig.start();
+    await runner.started("a/0");
+    await rig.stop();
+    expect((await rig.rollout("a")).status).toMatchObject({ state: "running", last_attempt_id: "0" });
+    expect((await rig.rollout("b")).status.state).toBe("queuing");
+  });
+});
+
+describe("after a restart", () => {
+  it("runs a rollout again, as a new attempt, whose controller is gone", async () => {
+    const { rig, runner } = fakeRig();
+    await rig.enqueue("a");
+    await rig.client.patch("a", { state: "running", last_attempt_id: "0" });
+    rig.start();
+    (await runner.started("a/1")).exit(0);
+    expect(await rig.outcome("a")).toMatchObject({
+      state: "succeeded",
+      attemptId: "1",
+      earlier: [{ code: "orphaned", class: "infrastructure" }],
+    });
+  });
+
+  it("fails such a rollout where the policy allows no further attempt", async () => {
+    const { rig, runner } = fakeRig({ retries: {} });
+    await rig.enqueue("a");
+    await rig.client.patch("a", { state: "running", last_attempt_id: "0" });
+    rig.start();
+    expect((await rig.outcome("a")).failure?.code).toBe("orphaned");
+    expect(runner.ids).toEqual([]);
+  });
+
+  it("delivers an outcome that was decided before, and decides nothing anew", async () => {
+    const first = fakeRig({ reward: "exit" });
+    first.rig.start();
+    await first.rig.enqueue("a");
+    (await first.runner.started("a/0")).exit(0);
+    const decided = await first.rig.outcome("a");
+
+    const { rig, runner } = fakeRig({ files: first.files });
+    await rig.enqueue("a");
+    await rig.client.patch("a", { state: "running", last_attempt_id: "0" });
+    rig.start();
+    expect(await rig.outcome("a")).toEqual(JSON.parse(JSON.stringify(decided)));
+    expect(runner.ids).toEqual([]);
+    expect((await rig.client.events("a", "0")).map((event) => event.data.value)).toEqual([1]);
+  });
+
+  it("reports a result it cannot read and runs the rollout again", async () => {
+    const { rig, runner, files } = fakeRig();
+    await files.write("/run/attempts/a/0/result.json", '{"format":2}');
+    await rig.enqueue("a");
+    await rig.client.patch("a", { state: "running", last_attempt_id: "0" });
+    rig.start();
+    await runner.started("a/1");
+    const errors = rig.reports.flatMap((report) => (report.kind === "error" ? [report.error.message] : []));
+    expect(errors).toHaveLength(1);
+    expect(errors[0]).toMatch(/result\.json has format 2; this version reads 1\.$/);
+  });
+});
+
+describe("delivery", () => {
+  it("repeats until the gateway takes it, each wait twice the last; the outcome stays the first", async () => {
+    const clock = new ManualClock();
+    let refusals = 0;
+    const { rig, runner, files } = fakeRig({
+      clock,
+      wrap: (own) =>
+        wrapped(own, {
+          patch(id, patch) {
+            if (patch.state !== "succeeded" || refusals === 3) return own.patch(id, patch);
+            refusals++;
+            return Promise.reject(new LeydenError("gateway_unreachable", "no answer"));
+          },
+        }),
+    });
+    rig.start();
+    await rig.enqueue("a");
+    (await runner.started("a/0")).exit(0);
+    await clock.advance(0);
+    const stored = await files.readText("/run/attempts/a/0/result.json");
+    await clock.advance(250);
+    await clock.advance(500);
+    expect((await rig.rollout("a")).status.state).toBe("running");
+    await clock.advance(1000);
+    expect((await rig.rollout("a")).status.state).toBe("succeeded");
+    expect(await rig.outcome("a")).toEqual(JSON.parse(stored));
+    expect((await rig.client.events("a", "0")).map((event) => event.event_type)).toEqual(["reward"]);
+    expect(rig.reports.filter((report) => report.kind === "error")).toHaveLength(3);
+  });
+
+  it("gives up delivering at shutdown after its time, and says so", async () => {
+    const clock = new ManualClock();
+    const { rig, runner } = fakeRig({
+      clock,
+      wrap: (own) =>
+        wrapped(own, {
+          patch: (id, patch) =>
+            patch.state === "succeeded"
+              ? Promise.reject(new LeydenError("gateway_unreachable", ""))
+              : own.patch(id, patch),
+        }),
+    });
+    rig.start();
+    await rig.enqueue("a");
+    (await runner.started("a/0")).exit(0);
+    await clock.advance(0);
+    const stopped = rig.stop();
+    await clock.advance(60_000);
+    await stopped;
+    expect(rig.reports.at(-1)).toMatchObject({ kind: "finished", delivered: "abandoned" });
+    expect(rig.controller.stats().undelivered).toBe(1);
+  });
+
+  it("survives a gateway that does not answer: it waits and attaches again", async () => {
+    const clock = new ManualClock();
+    let failures = 2;
+    const { rig, runner } = fakeRig({
+      clock,
+      wrap: (own) =>
+        wrapped(own, {
+          cursor: () =>
+            failures-- > 0 ? Promise.reject(new LeydenError("gateway_unreachable", "down")) : own.cursor(),
+        }),
+    });
+    await rig.enqueue("a");
+    rig.start();
+    await clock.advance(1000);
+    expect(runner.ids).toEqual([]);
+    await clock.advance(1000);
+    expect(runner.ids).toEqual(["a/0"]);
+  });
+});
