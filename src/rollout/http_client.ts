@@ -29,7 +29,7 @@ export interface HttpClientDeps {
   /** The gateway's own key; "" where it asks for none. */
   key: string;
   /** The key an agent is given; default: the gateway's own, as Agent Lightning does. */
-  keyOf?(rolloutId: string): Promise<string>;
+  keyOf?(rolloutId: string, attemptId: string): Promise<string>;
   /** "agl" for a gateway that only knows Agent Lightning's paths. */
   dialects: "all" | "agl";
   /** Between two looks at the gateway's list, in milliseconds. */
@@ -115,7 +115,7 @@ export class HttpClient implements RolloutClient {
 
   async access(rollout: Rollout, attemptId: string): Promise<AgentAccess> {
     const { agentUrl, key, keyOf, dialects } = this.deps;
-    const agentKey = keyOf === undefined ? key : await keyOf(rollout.rollout_id);
+    const agentKey = keyOf === undefined ? key : await keyOf(rollout.rollout_id, attemptId);
     return agentAccess(agentUrl ?? this.base, rollout, attemptId, agentKey, dialects);
   }
 

@@ -16,8 +16,8 @@ export interface StoreClientDeps {
   clock: Clock;
   /** Address of the gateway as agents reach it. */
   gatewayUrl: string;
-  /** The key an agent of this rollout is given. */
-  keyOf(rolloutId: string): string | Promise<string>;
+  /** The key the agent of an attempt is given. */
+  keyOf(rolloutId: string, attemptId: string): string | Promise<string>;
   /** Calls of an attempt that wait for their reply; absent: not known. */
   waitingCalls?(rolloutId: string, attemptId: string): number;
 }
@@ -91,7 +91,7 @@ export class StoreClient implements RolloutClient {
   }
 
   async access(rollout: Rollout, attemptId: string): Promise<AgentAccess> {
-    const key = await this.deps.keyOf(rollout.rollout_id);
+    const key = await this.deps.keyOf(rollout.rollout_id, attemptId);
     return agentAccess(this.deps.gatewayUrl, rollout, attemptId, key);
   }
 

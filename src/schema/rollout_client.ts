@@ -2,7 +2,7 @@ import type { EventCreate, Rollout, RolloutEvent, RolloutState, StatusPatch } fr
 
 /** How the agent of one attempt reaches its model and reports. */
 export interface AgentAccess {
-  /** Opens this rollout's model and events and nothing else, where the gateway has such keys. */
+  /** Opens this attempt's model and events and nothing else, where the gateway has such keys. */
   key: string;
   /** OpenAI base path, ends in /v1. */
   openaiBaseUrl: string;

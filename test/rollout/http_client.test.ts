@@ -114,9 +114,9 @@ describe("HttpClient", () => {
       openaiBaseUrl: "http://agents/proxy/rollout/r/attempt/0/mode/train/openai/v1",
       eventUrl: "http://agents/api/rollouts/r/attempt/0/events",
     });
-    const scoped = client(fetchFake, { keyOf: async (id) => `only-${id}` }).client;
+    const scoped = client(fetchFake, { keyOf: async (id, attempt) => `only-${id}-${attempt}` }).client;
     expect(await scoped.access(rollout("r"), "0")).toMatchObject({
-      key: "only-r",
+      key: "only-r-0",
       openaiBaseUrl: "http://gw:1/r/r/0/train/v1",
     });
   });

@@ -145,14 +145,14 @@ describe("what an agent is given", () => {
     expect(read(rig, "0", "stdout.log").trim().split("\n")).toEqual([
       `${native}/v1`,
       `${native}/v1`,
-      "key-of-r1",
+      "key-of-r1-0",
       native,
-      "key-of-r1",
+      "key-of-r1-0",
       native,
-      "key-of-r1",
+      "key-of-r1-0",
       "http://127.0.0.1:9/proxy/rollout/r1/attempt/0/mode/val/openai/v1",
       "http://127.0.0.1:9/api/rollouts/r1/attempt/0/events",
-      "key-of-r1",
+      "key-of-r1-0",
     ]);
   });
 

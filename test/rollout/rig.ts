@@ -80,7 +80,7 @@ export class Rig {
       store: this.store,
       clock,
       gatewayUrl: "http://127.0.0.1:9/",
-      keyOf: (id) => `key-of-${id}`,
+      keyOf: (id, attempt) => `key-of-${id}-${attempt}`,
       ...(waitingCalls === undefined ? {} : { waitingCalls }),
     });
     this.client = rest.wrap?.(own) ?? own;
