@@ -122,20 +122,19 @@ export class ChatFormat implements ChatCodec {
       found,
     );
     if (!increment || (increment.turn === null && this.history === "template")) return null;
-    const prefix = [...Array.from(call.promptIds), ...Array.from(call.replyIds)];
     const added = this.encodeIncrement(call, increment, marks);
-    return {
-      ids: Int32Array.from([...prefix, ...added]),
-      parentCall: call.id,
-      prefixLength: prefix.length,
-      break: null,
-    };
+    const prefixLength = call.promptIds.length + call.replyIds.length;
+    const ids = new Int32Array(prefixLength + added.length);
+    ids.set(call.promptIds);
+    ids.set(call.replyIds, call.promptIds.length);
+    ids.set(added, prefixLength);
+    return { ids, parentCall: call.id, prefixLength, break: null };
   }
 
   /** The increment's ids, preceded by what ends the reply's turn where the reply itself does not. */
   private encodeIncrement(call: RecordedCall, { tail, turn, endOfTurn }: Increment, marks: Marks): number[] {
-    const last = call.replyIds[call.replyIds.length - 1] as number;
-    if (this.stopIds.includes(last)) {
+    const last = call.replyIds[call.replyIds.length - 1];
+    if (last !== undefined && this.stopIds.includes(last)) {
       const after = this.tokenizer.addedTokens.find((token) => token.id === last) ?? null;
       return this.encoder.encode(tail, marks.lookalike, after);
     }

@@ -1,5 +1,6 @@
 import type { ChatMessage, ChatRequest, RecordedCall } from "../schema/chat.ts";
 import { commonMessages, sameMessage, sameTools } from "./canonical.ts";
+import { messageText } from "./message_text.ts";
 
 /** A recorded call that a request continues. */
 export interface Continuation {
@@ -15,17 +16,20 @@ export interface Continuation {
  * equally long ones (a call answered twice), one with recorded tokens wins, then the latest.
  */
 export function findContinuation(request: ChatRequest, recorded: readonly RecordedCall[]): Continuation | null {
-  let best: Continuation | null = null;
-  for (const call of recorded) {
+  // Longest first: in the usual case, a conversation that goes on, the first comparison is the only one.
+  const candidates = recorded.map((call, at) => ({ call, at, rank: rank(call) }));
+  candidates.sort((a, b) => b.rank - a.rank || b.at - a.at);
+  for (const { call } of candidates) {
     const found = continuation(request, call);
-    if (found && (!best || rank(found) >= rank(best))) best = found;
+    if (found) return found;
   }
-  return best;
+  return null;
 }
 
-/** True when the call's prompt and reply ids are known. */
-export function hasTokens(call: RecordedCall): boolean {
-  return call.promptIds.length > 0 && call.replyIds.length > 0;
+/** True when the call's prompt and reply ids are known; a reply cut off before its first token has none. */
+export function hasTokens({ promptIds, replyIds, reply }: RecordedCall): boolean {
+  const empty = reply !== null && messageText(reply) === "" && !reply.tool_calls?.length && !reply.reasoning_content;
+  return promptIds.length > 0 && (replyIds.length > 0 || empty);
 }
 
 function continuation(request: ChatRequest, call: RecordedCall): Continuation | null {
@@ -38,6 +42,6 @@ function continuation(request: ChatRequest, call: RecordedCall): Continuation | 
   return common === replyIndex ? { call, reply, replyIndex } : null;
 }
 
-function rank(found: Continuation): number {
-  return found.replyIndex + (hasTokens(found.call) ? 0.5 : 0);
+function rank(call: RecordedCall): number {
+  return call.request.messages.length + (hasTokens(call) ? 0.5 : 0);
 }

@@ -63,7 +63,8 @@ export function findIncrement(
 
   const plainTail = tail.replaceAll(marks.lookalike, "");
   const prompt = render(call.request, call.request.messages, (text) => text);
-  const whole = render(request, [...call.request.messages, reply, ...added], (text) => text);
+  const now = { ...request, tools: call.request.tools };
+  const whole = render(now, [...call.request.messages, reply, ...added], (text) => text);
   const endOfTurn = end?.token ?? null;
   if (!whole.startsWith(prompt) || !whole.endsWith(plainTail) || whole.length < prompt.length + plainTail.length) {
     return { tail, endOfTurn, turn: null };

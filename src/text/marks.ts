@@ -19,7 +19,9 @@ export interface Marks {
  */
 export function chooseMarks(values: readonly unknown[]): Marks {
   const json = JSON.stringify(values);
-  const free = (char: string) => !json.includes(char) && !escapeOf(char).test(json);
+  // Requests are long, so the slow search is only for those in which an escape could be.
+  const escaped = ["ufd", "uFD", "ufD", "uFd"].some((start) => json.includes(start));
+  const free = (char: string) => !json.includes(char) && !(escaped && escapeOf(char).test(json));
   const chosen: string[] = [];
   for (const candidate of candidates) {
     if (free(candidate)) chosen.push(candidate);

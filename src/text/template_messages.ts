@@ -35,9 +35,14 @@ export function templateMessages(
   });
 }
 
-/** Tool definitions as the template's `tools` variable, every key kept. */
+/** Tool definitions as the template's `tools` variable: every key but cache marks, which agents move from call to call. */
 export function templateTools(tools: readonly ToolDefinition[], preparation: Preparation): unknown {
-  return templateValue(tools, preparation);
+  const unmarked = (value: object) =>
+    Object.fromEntries(Object.entries(value).filter(([key]) => key !== "cache_control"));
+  return templateValue(
+    tools.map((tool) => ({ ...unmarked(tool), function: unmarked(tool.function) })),
+    preparation,
+  );
 }
 
 /** Any JSON value with its strings marked and its numbers carried. */
