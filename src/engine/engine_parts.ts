@@ -1,4 +1,5 @@
 import type { DecodeWork, PrefillPart } from "../infer/batch_former.ts";
+import type { Drawn } from "../infer/runner.ts";
 import type { DecodeText } from "../infer/stops.ts";
 import type {
   EngineInfo,
@@ -8,12 +9,6 @@ import type {
   UpdateRequest,
   UpdateResult,
 } from "../schema/engine.ts";
-
-/** Tokens drawn for one sequence by one device step, in order. */
-export interface Drawn {
-  readonly ids: readonly number[];
-  readonly logprobs: readonly number[];
-}
 
 /** The model's state as bytes: what is needed to continue on a fresh device. */
 export type ModelState = Pick<EngineSnapshot, "files" | "weightsSha256" | "optimizerSteps">;

@@ -2,6 +2,7 @@ import type { Clock } from "../core/clock.ts";
 import { DeviceError, LeydenError } from "../core/errors.ts";
 import { BatchFormer, type BatchLimits } from "../infer/batch_former.ts";
 import { BlockPool } from "../infer/block_pool.ts";
+import type { Drawn } from "../infer/runner.ts";
 import type { Sequence } from "../infer/sequence.ts";
 import { findStop } from "../infer/stops.ts";
 import { type DeviceAction, nextDeviceAction } from "../schedule/device_schedule.ts";
@@ -19,7 +20,7 @@ import type {
 } from "../schema/engine.ts";
 import { checkGenerate } from "./admission.ts";
 import { DeviceTimes } from "./device_times.ts";
-import type { Drawn, EngineParts, ModelState } from "./engine_parts.ts";
+import type { EngineParts, ModelState } from "./engine_parts.ts";
 import type { EngineFault } from "./faults.ts";
 import { emptyResult, type Job, Jobs } from "./jobs.ts";
 
@@ -229,7 +230,8 @@ export class LocalEngine implements Engine {
     if (stop !== null) sequence.length = sequence.promptLength + stop.kept;
     this.counters.sampledTokens += sequence.sampled - before;
     if (count > 0) this.former.advance(sequence, Math.max(sequence.computed, sequence.length - 1));
-    if (stop !== null) this.finish(sequence, sequence.result("stop", stop.kept, stop.stopped));
+    if (drawn.error !== undefined) this.finish(sequence, null, drawn.error);
+    else if (stop !== null) this.finish(sequence, sequence.result("stop", stop.kept, stop.stopped));
     else if (sequence.remaining === 0) this.finish(sequence, sequence.result("length", sequence.sampled));
   }
 

@@ -60,11 +60,16 @@ export class PlanBuilder {
 
   /** A tensor the host writes before each replay; always bound read-only, so control flow on it is uniform. */
   input(name: string, shape: readonly Dim[], dtype: DType = "f32"): Tensor {
-    const buffer = this.device.pool.allocate(`${this.label}.${name}`, maxBytes({ shape, dtype }), tensorUsage);
-    this.owned.push(buffer);
-    const tensor = bufferTensor(buffer, shape, dtype);
+    const tensor = this.lasting(name, shape, dtype);
     this.inputs.set(name, tensor);
     return tensor;
+  }
+
+  /** A tensor of the plan's own that keeps its content from replay to replay; zero at first. */
+  lasting(name: string, shape: readonly Dim[], dtype: DType = "f32"): Tensor {
+    const buffer = this.device.pool.allocate(`${this.label}.${name}`, maxBytes({ shape, dtype }), tensorUsage);
+    this.owned.push(buffer);
+    return bufferTensor(buffer, shape, dtype);
   }
 
   /** A temporary in the arena. Its content is undefined until a dispatch writes it. */

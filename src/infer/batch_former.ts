@@ -1,5 +1,6 @@
+import { pageTokens } from "../ops/kv_pages.ts";
 import type { GenerateRequest } from "../schema/engine.ts";
-import { type BlockPool, pageTokens } from "./block_pool.ts";
+import type { BlockPool } from "./block_pool.ts";
 import { Sequence } from "./sequence.ts";
 
 /** Bounds of one device step. */

@@ -1,8 +1,5 @@
 import { LeydenError } from "../core/errors.ts";
 
-/** Tokens per page of the key-value cache. */
-export const pageTokens = 16;
-
 /** The prefix a page ends: page id and a number that stands for "these tokens under these weights". */
 export interface CachedPage {
   readonly page: number;

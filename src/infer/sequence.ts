@@ -1,5 +1,6 @@
+import { pageTokens } from "../ops/kv_pages.ts";
 import type { GenerateRequest, GenerateResult } from "../schema/engine.ts";
-import { type BlockPool, pageTokens, rootNode } from "./block_pool.ts";
+import { type BlockPool, rootNode } from "./block_pool.ts";
 
 /** A generation in flight: its tokens, which of them have keys and values in the cache, and its pages. */
 export class Sequence {

@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { Clock } from "../../src/core/clock.ts";
 import { DeviceError } from "../../src/core/errors.ts";
-import type { Drawn, EngineParts, ModelState } from "../../src/engine/engine_parts.ts";
+import type { EngineParts, ModelState } from "../../src/engine/engine_parts.ts";
 import { EngineClient, serveEngine } from "../../src/engine/engine_port.ts";
 import { type EngineFault, parseEngineFaults } from "../../src/engine/faults.ts";
 import { LocalEngine } from "../../src/engine/local_engine.ts";
+import type { Drawn } from "../../src/infer/runner.ts";
 import type { Sequence } from "../../src/infer/sequence.ts";
 import type { GenerateRequest, UpdateRequest, UpdateResult } from "../../src/schema/engine.ts";
 import type { WorkerPort } from "../../src/schema/platform.ts";

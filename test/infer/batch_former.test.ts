@@ -1,8 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { BatchFormer } from "../../src/infer/batch_former.ts";
-import { BlockPool, pageTokens } from "../../src/infer/block_pool.ts";
+import { BlockPool } from "../../src/infer/block_pool.ts";
 import type { Sequence } from "../../src/infer/sequence.ts";
+import { pageTokens } from "../../src/ops/kv_pages.ts";
 import type { GenerateRequest } from "../../src/schema/engine.ts";
 
 function request(id: string, promptLength: number, maxTokens: number): GenerateRequest {

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { BlockPool, pageTokens, rootNode } from "../../src/infer/block_pool.ts";
+import { BlockPool, rootNode } from "../../src/infer/block_pool.ts";
+import { pageTokens } from "../../src/ops/kv_pages.ts";
 
 const page = (fill: number): Int32Array => new Int32Array(pageTokens).fill(fill);
 

@@ -1,0 +1,194 @@
+import { DeviceError, LeydenError } from "../core/errors.ts";
+import type { Plan, PlanInputs } from "../gpu/plan.ts";
+import type { Model } from "../model/model.ts";
+import { pageTokens } from "../ops/kv_pages.ts";
+import {
+  createSampleState,
+  decodeOutcome,
+  encodeSampleParams,
+  none,
+  type SampleParams,
+  type SequenceState,
+  sampleStatus,
+  writeSampleState,
+} from "../ops/sample_state.ts";
+import type { DecodeWork, PrefillPart } from "./batch_former.ts";
+import { buildDecodePlan, buildPrefillPlan, type InferenceContext, type InferenceSizes } from "./inference_plan.ts";
+import { KvCache } from "./kv_cache.ts";
+import type { Sequence } from "./sequence.ts";
+
+/** Tokens drawn for one sequence by one device step, in order. */
+export interface Drawn {
+  readonly ids: readonly number[];
+  readonly logprobs: readonly number[];
+  /** Set when the model gave no distribution to draw from (NaN or infinite logits). */
+  readonly error?: LeydenError;
+}
+
+/** What a runner is built for. */
+export interface RunnerOptions {
+  readonly pageCount: number;
+  readonly contextLength: number;
+  readonly maxSequences: number;
+  readonly prefillTokens: number;
+  readonly burst: number;
+}
+
+/** Stop ids per sequence the device checks; more are found after the burst. */
+const deviceStops = 8;
+/** Few rows take a plan whose kernels are chosen for few rows. */
+const smallRows = { prefill: 64, decode: 8 };
+
+/** Runs prompts and decode bursts of sequences on the device. */
+export class InferenceRunner {
+  private readonly context: InferenceContext;
+  private readonly options: RunnerOptions;
+  private readonly plans = new Map<string, Promise<Plan>>();
+
+  constructor(model: Model, options: RunnerOptions) {
+    const { description: d, device } = model;
+    this.options = options;
+    const sizes: InferenceSizes = {
+      sequences: options.maxSequences,
+      pages: Math.ceil(options.contextLength / pageTokens) + 1,
+      stops: deviceStops,
+      steps: options.burst,
+    };
+    const cache = new KvCache(device, d.layers, options.pageCount, d.kvHeads * d.headDim);
+    this.context = { model, cache, state: createSampleState(device, options.maxSequences), sizes };
+  }
+
+  /** Computes prompt parts and draws one token where a part ends its sequence; one entry per part. */
+  async prefill(parts: readonly PrefillPart[]): Promise<Drawn[]> {
+    const total = parts.reduce((n, p) => n + p.to - p.from, 0);
+    const rows = total <= smallRows.prefill ? smallRows.prefill : this.options.prefillTokens;
+    const plan = await this.plan("prefill", rows);
+    const drawing = parts.filter((p) => p.samples);
+    this.writeState(parts.map((p) => p.sequence));
+    const inputs = { ...this.samplerInputs(parts.map((p) => p.sequence)), ...prefillRows(parts, total) };
+    const out = await plan.run({ T: total, B: drawing.length, step: 0 }, inputs);
+    return parts.map((p, s) => (p.samples ? this.outcomes(out.out as Uint32Array, s, 1) : { ids: [], logprobs: [] }));
+  }
+
+  /** Draws up to `work.steps` tokens for each sequence with one readback; one entry per sequence. */
+  async decode(work: DecodeWork): Promise<Drawn[]> {
+    const count = work.sequences.length;
+    const rows = count <= smallRows.decode ? smallRows.decode : this.options.maxSequences;
+    const plan = await this.plan("decode", rows);
+    this.writeState(work.sequences);
+    const seq = Uint32Array.from({ length: count }, (_, s) => s);
+    const inputs = { ...this.samplerInputs(work.sequences), seq };
+    for (let step = 0; step < work.steps - 1; step++) plan.enqueue({ B: count, step }, step === 0 ? inputs : {});
+    const last = work.steps - 1;
+    const out = await plan.run({ B: count, step: last }, last === 0 ? inputs : {});
+    return work.sequences.map((_, s) => this.outcomes(out.out as Uint32Array, s, work.steps));
+  }
+
+  /** Releases plans, cache and state. */
+  async dispose(): Promise<void> {
+    for (const plan of this.plans.values()) (await plan.catch(() => null))?.dispose();
+    this.context.cache.dispose();
+    const { storage } = this.context.state.all;
+    if (storage.kind === "buffer") this.context.model.device.pool.release(storage.buffer);
+  }
+
+  private plan(kind: "prefill" | "decode", rows: number): Promise<Plan> {
+    const key = `${kind}.${rows}`;
+    let plan = this.plans.get(key);
+    if (plan === undefined) {
+      plan = kind === "prefill" ? buildPrefillPlan(this.context, rows) : buildDecodePlan(this.context, rows);
+      this.plans.set(key, plan);
+      plan.catch(() => this.plans.delete(key));
+    }
+    return plan;
+  }
+
+  private writeState(sequences: readonly Sequence[]): void {
+    writeSampleState(this.context.model.device, this.context.state, sequences.map(sequenceState));
+  }
+
+  private samplerInputs(sequences: readonly Sequence[]): PlanInputs {
+    const { pages, stops, steps, sequences: capacity } = this.context.sizes;
+    const table = new Uint32Array(sequences.length * pages).fill(none);
+    const stopIds = new Uint32Array(sequences.length * stops).fill(none);
+    const forced = new Uint32Array(steps * capacity).fill(none);
+    for (const [s, sequence] of sequences.entries()) {
+      table.set(sequence.pages.slice(0, pages), s * pages);
+      stopIds.set(sequence.request.stopIds.slice(0, stops), s * stops);
+      for (let t = 0; t < steps; t++) {
+        forced[t * capacity + s] = sequence.request.forcedIds?.[sequence.sampled + t] ?? none;
+      }
+    }
+    return { params: encodeSampleParams(sequences.map(sampleParams)), stops: stopIds, pages: table, forced };
+  }
+
+  private outcomes(words: Uint32Array, s: number, steps: number): Drawn {
+    const ids: number[] = [];
+    const logprobs: number[] = [];
+    for (let step = 0; step < steps; step++) {
+      const o = decodeOutcome(words, this.context.sizes.sequences, step, s);
+      if (o.status === sampleStatus.invalid) return { ids, logprobs, error: noDistribution() };
+      if (o.status === sampleStatus.noPage && o.id === none) throw pagesMissing();
+      if (o.id === none) break;
+      ids.push(o.id);
+      logprobs.push(o.logprob);
+      if (o.status === sampleStatus.stopped || o.status === sampleStatus.length) break;
+    }
+    return { ids, logprobs };
+  }
+}
+
+function sampleParams({ request }: Sequence): SampleParams {
+  return { ...request.sampling, key: request.key, counter: 0 };
+}
+
+function sequenceState(sequence: Sequence): SequenceState {
+  const position = sequence.length - 1;
+  return {
+    id: sequence.tokens[position] as number,
+    position,
+    slot: slotOf(sequence, position),
+    drawn: sequence.sampled,
+    remaining: sequence.remaining,
+    status: sampleStatus.running,
+  };
+}
+
+function slotOf(sequence: Sequence, position: number): number {
+  const page = sequence.pages[Math.floor(position / pageTokens)];
+  return page === undefined ? none : page * pageTokens + (position % pageTokens);
+}
+
+function prefillRows(parts: readonly PrefillPart[], total: number): PlanInputs {
+  const ids = new Uint32Array(total);
+  const pos = new Uint32Array(total);
+  const seq = new Uint32Array(total);
+  const slots = new Uint32Array(total);
+  const last: number[] = [];
+  const sampleSeq: number[] = [];
+  let at = 0;
+  for (const [s, { sequence, from, to, samples }] of parts.entries()) {
+    for (let p = from; p < to; p++, at++) {
+      ids[at] = sequence.tokens[p] as number;
+      pos[at] = p;
+      seq[at] = s;
+      slots[at] = slotOf(sequence, p);
+    }
+    if (!samples) continue;
+    last.push(at - 1);
+    sampleSeq.push(s);
+  }
+  return { ids, pos, seq, slots, last: Uint32Array.from(last), sampleSeq: Uint32Array.from(sampleSeq) };
+}
+
+function noDistribution(): LeydenError {
+  return new LeydenError("invalid_logits", "The model's logits are no distribution: they hold NaN or infinity.", {
+    do: "The weights are damaged: go back to an earlier checkpoint, and lower train.learningRate.",
+  });
+}
+
+function pagesMissing(): DeviceError {
+  return new DeviceError("device_validation", "A decode step ran out of pages that were reserved for it.", {
+    do: "This is a fault in Leyden: report it with the requests that showed it.",
+  });
+}
