@@ -43,7 +43,7 @@ const second = record("second", secondRequest, assistant("It is two, as you can 
 const recorded = [first, second];
 
 describe("the recorded call that a request continues", () => {
-  const after = (messages: readonly ChatMessage[], change: Partial<ChatRequest> = {}): ChatRequest => ({
+  const asking = (messages: readonly ChatMessage[], change: Partial<ChatRequest> = {}): ChatRequest => ({
     messages,
     tools,
     ...change,
@@ -62,22 +62,22 @@ describe("the recorded call that a request continues", () => {
 
   it("is the one with the longest conversation", () => {
     const messages = [...secondRequest.messages, second.reply as ChatMessage, user("and three?")];
-    expect(outcome(after(messages), recorded)).toEqual({ parentCall: "second", break: null });
-    expect(outcome(after(messages), [second, first])).toEqual({ parentCall: "second", break: null });
+    expect(outcome(asking(messages), recorded)).toEqual({ parentCall: "second", break: null });
+    expect(outcome(asking(messages), [second, first])).toEqual({ parentCall: "second", break: null });
   });
 
   it("is found by call id whatever became of name and arguments", () => {
     for (const changed of [calls("call_1", "{}"), calls("call_1", '{"x":1}', "invalid"), calls("call_1", "{broken")]) {
       const messages = [...root.messages, changed, result("call_1", "2")];
-      expect(outcome(after(messages), [first])).toEqual({ parentCall: "first", break: null });
+      expect(outcome(asking(messages), [first])).toEqual({ parentCall: "first", break: null });
     }
   });
 
   it("is found by content where ids are replaced", () => {
     const messages = [...root.messages, calls("other", '{"x":1.0}'), result("other", "2")];
-    expect(outcome(after(messages), [first])).toEqual({ parentCall: "first", break: null });
+    expect(outcome(asking(messages), [first])).toEqual({ parentCall: "first", break: null });
     const different = [...root.messages, calls("other", '{"x": 2}'), result("other", "2")];
-    expect(outcome(after(different), [first])).toEqual({ parentCall: null, break: "edited" });
+    expect(outcome(asking(different), [first])).toEqual({ parentCall: null, break: "edited" });
   });
 
   it("is found through all that agents do to messages", () => {
@@ -90,12 +90,12 @@ describe("the recorded call that a request continues", () => {
       user("go on"),
     ] as ChatMessage[];
     const marked = tools.map((tool) => ({ cache_control: {}, ...tool }));
-    expect(outcome(after(messages, { tools: marked }), recorded)).toEqual({ parentCall: "second", break: null });
+    expect(outcome(asking(messages, { tools: marked }), recorded)).toEqual({ parentCall: "second", break: null });
   });
 
   it("goes past a reply that the agent dropped", () => {
     const messages = [...secondRequest.messages, user("Error: no tool call.")];
-    expect(outcome(after(messages), recorded)).toEqual({ parentCall: "first", break: null });
+    expect(outcome(asking(messages), recorded)).toEqual({ parentCall: "first", break: null });
   });
 
   it("is each sub-agent's own when they run at once", () => {
@@ -103,9 +103,9 @@ describe("the recorded call that a request continues", () => {
     const childFirst = record("child", child, calls("call_c"), recorded);
     const all = [first, childFirst, second];
     const childNext = [...child.messages, calls("call_c"), result("call_c", "x")];
-    expect(outcome(after(childNext), all)).toEqual({ parentCall: "child", break: null });
+    expect(outcome(asking(childNext), all)).toEqual({ parentCall: "child", break: null });
     const mainNext = [...secondRequest.messages, second.reply as ChatMessage, user("more")];
-    expect(outcome(after(mainNext), all)).toEqual({ parentCall: "second", break: null });
+    expect(outcome(asking(mainNext), all)).toEqual({ parentCall: "second", break: null });
   });
 
   it("is, of two that say the same, the latest one whose tokens are known", () => {
