@@ -23,8 +23,8 @@ export type KlKind = (typeof klKinds)[number];
 function k3(d: number): KlToken {
   const x = Math.min(Math.max(-d, -20), 20);
   const value = Math.expm1(x) - x;
-  if (value > 10) return { value: 10, grad: 0 };
-  return { value, grad: x === -d ? -Math.expm1(-d) : 0 };
+  // Where -d was clamped the value is past its own bound.
+  return value > 10 ? { value: 10, grad: 0 } : { value, grad: -Math.expm1(x) };
 }
 
 /**

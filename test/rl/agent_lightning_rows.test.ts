@@ -122,6 +122,9 @@ describe("test vectors of Agent Lightning 1.0 (the spec's Appendix A)", () => {
     expect(batch.rows[0]?.logprobs).toBeNull();
     const first = rowsOf([finished("r", [call([1], [2, 3], [-0.1]), call([1, 2, 3, 9, 9], [4])])]);
     expect(first.rows[0]?.logprobs).toBeNull();
+    // One too few and one too many are two faults, although the total is right.
+    const both = [call([1], [2]), call([1, 2], [3, 4], [-0.1]), call([1, 2, 3, 4], [5], [-0.1, -0.2])];
+    expect(rowsOf([finished("r", both)]).rows[0]?.logprobs).toBeNull();
   });
 
   it("H nothing to train is an error", () => {

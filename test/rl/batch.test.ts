@@ -96,6 +96,23 @@ describe("a batch", () => {
     );
   });
 
+  it("orders equal calls by their key, which a second run repeats, not by their id, which it does not", () => {
+    const drawn = (ids: [string, string]): GroupRecord =>
+      group("t", [
+        rollout("a", 1, [
+          call([1], [2], { id: ids[0], key: "k0", logprobs: [-0.5] }),
+          call([1], [2], { id: ids[1], key: "k1", logprobs: [-0.75] }),
+        ]),
+        rollout("b", 0, [call([1], [3])]),
+      ]);
+    for (const ids of [
+      ["x", "y"],
+      ["y", "x"],
+    ] as [string, string][]) {
+      expect([...(buildBatch([drawn(ids)]).rows[0]?.oldLogprob ?? [])]).toEqual([-0.5, -0.75, -0.25]);
+    }
+  });
+
   it("pushes every token as hard from the trie as from one row per call", () => {
     fc.assert(
       fc.property(someGroups, (groups) => {

@@ -23,7 +23,10 @@ function endingCalls(trie: Trie, calls: readonly TrieCall[]): Map<number, number
   return ending;
 }
 
-/** Longest prefix over all calls of the same attempt, wherever they stand in time; equal ones: the first. */
+/**
+ * Longest prefix over all calls of the same attempt, wherever they stand in time; equal ones: the first. A call is
+ * not its own parent: its sequence ends after its prompt.
+ */
 function parentOf(
   trie: Trie,
   calls: readonly TrieCall[],
@@ -36,7 +39,7 @@ function parentOf(
     if (endDepth(trie.nodes[id] as TrieNode) > call.promptIds.length) break;
     const found = (ending.get(id) ?? []).find((i) => {
       const other = calls[i] as TrieCall;
-      return i !== index && other.rollout === call.rollout && other.attempt === call.attempt;
+      return other.rollout === call.rollout && other.attempt === call.attempt;
     });
     if (found !== undefined) parent = found;
   }
