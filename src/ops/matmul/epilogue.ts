@@ -1,0 +1,52 @@
+import { lines, type Variant } from "./operands.ts";
+
+/** Declarations of a generated product kernel: sizes, operands, and what its epilogue adds. */
+export function declarations({ vectors, bias, residual }: Variant): string {
+  const element = vectors ? "vec4f" : "f32";
+  return `struct Dims { m: u32, n: u32, k: u32, add: u32 }
+@group(0) @binding(0) var<uniform> dims: Dims;
+@group(0) @binding(1) var<storage, read> a: array<${element}>;
+@group(0) @binding(2) var<storage, read> b: array<${element}>;
+@group(0) @binding(3) var<storage, read_write> c: array<${element}>;
+${bias ? `@group(0) @binding(4) var<storage, read> bias: array<${element}>;` : ""}
+${residual ? `@group(0) @binding(5) var<storage, read> residual: array<${element}>;` : ""}
+`;
+}
+
+/** `put(row, col, value)`: writes an element of c, or four of them, with all the epilogue adds. */
+export function putFunction({ vectors, bias, residual }: Variant): string {
+  return `fn put(row: u32, col: u32, value: ${vectors ? "vec4f" : "f32"}) {
+  let at = row * ${vectors ? "(dims.n / 4u)" : "dims.n"} + col;
+  var y = value;
+  ${bias ? "y += bias[col];" : ""}
+  ${residual ? "y += residual[at];" : ""}
+  if (dims.add == 1u) { y += c[at]; }
+  c[at] = y;
+}`;
+}
+
+/**
+ * Stores the tile of accumulators `c{i}_{j}` (row i, column group j) whose corner is (`row`, 4 `col`). They go through a
+ * private array so that one loop serves all rows; the loops' trip counts are hidden from the driver's compiler, which
+ * would unroll them (seconds of compiling).
+ */
+export function storeTile({ vectors }: Variant, rows: number, columns: number): string {
+  const slot = (n: number): string => `tile[${n}] = c${Math.floor(n / columns)}_${n % columns};`;
+  const unit = vectors ? 1 : 4;
+  const value = vectors
+    ? `tile[(r - row) * ${columns}u + j - first]`
+    : `tile[(r - row) * ${columns}u + (j - first) / 4u][(j - first) % 4u]`;
+  return `var tile: array<vec4f, ${rows * columns}>;
+  ${lines(rows * columns, slot)}
+  let first = ${unit}u * col;
+  let end = vec2u(min(row + ${rows}u, dims.m), min(first + ${unit * columns}u, dims.n${vectors ? " / 4u" : ""}));
+  for (var r = row; r < end.x; r++) {
+    for (var j = first; j < end.y; j++) { put(r, j, ${value}); }
+  }`;
+}
+
+/** One step of the product for accumulator c{i}_{j}: four terms in ascending k, so every family rounds alike. */
+export function accumulate(i: number, j: number, value: (q: number) => string): string {
+  const sum = [0, 1, 2, 3].reduce((acc, q) => `fma(vec4f(${value(q)}), w${j}_${q}, ${acc})`, `c${i}_${j}`);
+  return `c${i}_${j} = ${sum};`;
+}

@@ -1,0 +1,85 @@
+import { type Kernel, kernel } from "../../gpu/kernel.ts";
+import type { PlanBuilder } from "../../gpu/plan_builder.ts";
+import type { PlanValues, ScalarArg } from "../../gpu/plan_values.ts";
+import type { Tensor } from "../../gpu/tensor.ts";
+import { wgsl } from "../../gpu/wgsl.gen.ts";
+import { directMatmul } from "./direct.ts";
+import type { Variant } from "./operands.ts";
+import { checkOperands, type Extent, extentMax, extentValue, isFourfold, type MatmulArgs } from "./problem.ts";
+import { type MatmulChoice, selectMatmul } from "./select.ts";
+import { subgroupMatmul } from "./subgroup.ts";
+
+/** Texts are generated once per variant and tile. */
+const generated = new Map<string, Kernel>();
+
+function variantOf({ form, M, N, K, bias, residual }: MatmulArgs): Variant {
+  const vectors = N % 4 === 0 && isFourfold(form === "TN" ? M : K);
+  return {
+    form,
+    vectors,
+    tail: !isFourfold(K),
+    bias: bias !== undefined,
+    residual: residual !== undefined,
+  };
+}
+
+function generate(variant: Variant, choice: Exclude<MatmulChoice, { family: "workgroup" }>): Kernel {
+  const key = JSON.stringify([variant, choice]);
+  const text = (): string =>
+    choice.family === "subgroup"
+      ? subgroupMatmul(variant, choice.lanes, choice.rows)
+      : directMatmul(variant, choice.tile);
+  const made = generated.get(key) ?? kernel(`matmul_${choice.family}_${variant.form}`, text(), "main");
+  generated.set(key, made);
+  return made;
+}
+
+function workgroupKernel({ bias, residual }: Variant): Kernel {
+  const added = [...(bias ? ["bias"] : []), ...(residual ? ["residual"] : [])];
+  const entry = added.length === 0 ? "plain" : `with_${added.join("_and_")}`;
+  return kernel("matmul_workgroup", wgsl.matmul_workgroup, entry, ["a", "b", "c", ...added]);
+}
+
+/** Columns of the product per workgroup. */
+function columnsOf(choice: MatmulChoice): number {
+  if (choice.family === "workgroup") return 32;
+  return choice.family === "subgroup" ? 4 * choice.lanes : 4 * choice.tile.columns * choice.tile.threads;
+}
+
+function scalarOf(extent: Extent): ScalarArg {
+  return typeof extent !== "number" && extent.kind === "computed" ? extent.value : extent;
+}
+
+function operands({ a, b, c, bias, residual }: MatmulArgs): Record<string, Tensor> {
+  return { a, b, c, ...(bias === undefined ? {} : { bias }), ...(residual === undefined ? {} : { residual }) };
+}
+
+/**
+ * Records a matrix product: c = op(a) op(b) + bias + residual, or c += that with `accumulate`.
+ * Every output element is one f32 accumulator over ascending k, whatever kernel runs, so a row's result does not depend
+ * on M, on the other rows or on the family (adding 0 at most turns -0 into 0).
+ * @throws ShapeError when an operand is too small, ConfigError when no allowed family runs on this adapter.
+ */
+export function matmul(plan: PlanBuilder, args: MatmulArgs): void {
+  checkOperands(args);
+  const { form, M, N, K } = args;
+  const variant = variantOf(args);
+  const choices = selectMatmul(plan.device.caps, form, extentMax(M), typeof M === "number", args.families);
+  for (const [i, { choice, fromRows }] of choices.entries()) {
+    const below = choices[i + 1]?.fromRows ?? Number.POSITIVE_INFINITY;
+    const columns = Math.ceil(N / columnsOf(choice));
+    const served = (rows: number): boolean => rows >= fromRows && rows < below;
+    plan.dispatch(choice.family === "workgroup" ? workgroupKernel(variant) : generate(variant, choice), {
+      tensors: operands(args),
+      scalars: { m: scalarOf(M), n: N, k: scalarOf(K), add: args.accumulate === true ? 1 : 0 },
+      constants:
+        choice.family === "workgroup"
+          ? { A_TRANSPOSED: form[0] === "T" ? 1 : 0, B_TRANSPOSED: form[1] === "T" ? 1 : 0 }
+          : {},
+      workgroups: (v: PlanValues) => {
+        const rows = extentValue(M, v);
+        return served(rows) ? [columns, Math.ceil(rows / choice.rows)] : [0];
+      },
+    });
+  }
+}

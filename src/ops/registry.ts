@@ -1,0 +1,15 @@
+import { headNorm } from "./head_norm.ts";
+import { layernorm } from "./layernorm.ts";
+import { linear } from "./linear.ts";
+import { rmsnorm } from "./rmsnorm.ts";
+import { rope } from "./rope.ts";
+
+/** What every operation says of itself; its inputs and outputs have types of their own. */
+export interface RegisteredOp {
+  readonly name: string;
+  readonly parameters: readonly string[];
+  readonly activations: readonly string[];
+}
+
+/** Every differentiable operation, one line each. Tests go through the list; models import what they use. */
+export const ops: readonly RegisteredOp[] = [headNorm, layernorm, linear, rmsnorm, rope];
