@@ -11,8 +11,8 @@ export type ChatRole = "system" | "developer" | "user" | "assistant" | "tool";
 /** A piece of a message. Text sits in `text` (`refusal` in a refusal part); other kinds cannot be rendered. */
 export interface ContentPart {
   type: string;
-  text?: string;
-  refusal?: string;
+  text?: string | null;
+  refusal?: string | null;
 }
 
 /** A call of a function by the assistant; `arguments` is JSON text, kept exactly as it was sampled. */
@@ -103,8 +103,8 @@ export interface ParsedReply {
 
 const contentPartSchema: z.ZodType<ContentPart> = z.looseObject({
   type: z.string(),
-  text: z.string().optional(),
-  refusal: z.string().optional(),
+  text: z.string().nullish(),
+  refusal: z.string().nullish(),
 });
 
 const toolCallSchema: z.ZodType<ToolCall> = z.looseObject({
