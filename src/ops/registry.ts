@@ -1,3 +1,5 @@
+import { activation } from "./activation.ts";
+import { embedding } from "./embedding.ts";
 import { headNorm } from "./head_norm.ts";
 import { layernorm } from "./layernorm.ts";
 import { linear } from "./linear.ts";
@@ -12,4 +14,4 @@ export interface RegisteredOp {
 }
 
 /** Every differentiable operation, one line each. Tests go through the list; models import what they use. */
-export const ops: readonly RegisteredOp[] = [headNorm, layernorm, linear, rmsnorm, rope];
+export const ops: readonly RegisteredOp[] = [activation, embedding, headNorm, layernorm, linear, rmsnorm, rope];
