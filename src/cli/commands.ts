@@ -3,4 +3,5 @@ import type { CommandTable } from "./command.ts";
 /** Every command with the file that holds it, in the order of the help; a file is loaded when it is called. */
 export const commands: CommandTable = {
   doctor: () => import("./doctor.ts"),
+  serve: () => import("./serve.ts"),
 };

@@ -1,0 +1,250 @@
+/** Calls answered by the own model. */
+import { type Clock, type Entropy, hex } from "../../src/core/clock.ts";
+import { CancelledError } from "../../src/core/errors.ts";
+import type { RngKey } from "../../src/core/rng.ts";
+import type { EncodedPrompt, ParsedReply } from "../../src/schema/chat.ts";
+import type { GenerateResult } from "../../src/schema/engine.ts";
+import type { CallRecord } from "../../src/schema/store.ts";
+import type { GatewayConfig } from "../config.ts";
+import type { ServedModel } from "../deps.ts";
+import type { Answer, Dialect, ModelCall, Reply } from "../dialects/dialect.ts";
+import { ApiError } from "../http/errors.ts";
+import { type Answered, unwatched } from "./answered.ts";
+import { Attempt } from "./attempt.ts";
+import { promptKey, streamKey, toolCallId } from "./call_key.ts";
+import type { Identity } from "./identity.ts";
+import type { Recorder } from "./recorder.ts";
+import { decideSampling, rewrittenBody, type SamplingDecision } from "./sampling_policy.ts";
+
+/** Whose call it is, and what is known of their attempt. */
+export interface Owner {
+  identity: Identity;
+  attempt: Attempt;
+}
+
+/** One reply to be drawn. */
+interface Draw {
+  id: string;
+  callKey: string;
+  stream: RngKey;
+}
+
+/** A reply that was drawn. */
+interface Drawn {
+  draw: Draw;
+  result: GenerateResult;
+  reply: Reply;
+}
+
+/** A call on its way: everything decided before the first token. */
+interface Prepared {
+  dialect: Dialect;
+  call: ModelCall;
+  attempt: Attempt;
+  prompt: EncodedPrompt;
+  decision: SamplingDecision;
+  maxTokens: number;
+  draws: Draw[];
+  startedAt: number;
+}
+
+/** What answering calls takes. */
+export interface OwnModelDeps {
+  model: ServedModel;
+  config: GatewayConfig;
+  clock: Clock;
+  entropy: Entropy;
+  recorder: Recorder;
+}
+
+/** Sends prompts to the engine and makes answers of what it draws. */
+export class OwnModel {
+  private readonly deps: OwnModelDeps;
+  private contextLength: Promise<number> | null = null;
+
+  constructor(deps: OwnModelDeps) {
+    this.deps = deps;
+  }
+
+  /**
+   * The answer, recorded when the call belongs to an attempt.
+   * @throws ApiError "context_length_exceeded"; CancelledError when the signal fires; what engine and store throw
+   */
+  async answer(dialect: Dialect, call: ModelCall, owner: Owner | null, signal: AbortSignal): Promise<Answered> {
+    const { config, model, recorder } = this.deps;
+    const prepared = await this.prepare(dialect, call, owner);
+    try {
+      const replies = await this.drawAll(prepared, signal);
+      const answer: Answer = {
+        id: `chatcmpl-${prepared.draws[0]?.id}`,
+        created: Math.floor(recorder.now()),
+        model: config.modelName,
+        replies: replies.map(({ reply }) => reply),
+        tokenText: (id) => model.tokenText(id),
+        showTokenIds: call.tokenIds ?? config.includeTokenIds,
+      };
+      const json = dialect.write(answer, call);
+      if (!owner) return { status: 200, json, watch: unwatched };
+      const records = await this.record(prepared, owner, replies, answer);
+      return { status: 200, json, watch: recorder.watch(records, owner.attempt) };
+    } catch (thrown) {
+      for (const { callKey } of prepared.draws) prepared.attempt.release(callKey);
+      throw thrown;
+    }
+  }
+
+  private async prepare(dialect: Dialect, call: ModelCall, owner: Owner | null): Promise<Prepared> {
+    const { clock, config, model } = this.deps;
+    const startedAt = clock.monotonic();
+    const attempt = owner?.attempt ?? new Attempt();
+    this.contextLength ??= model.engine.info().then((info) => info.contextLength);
+    const contextLength = await this.contextLength;
+    const prompt = model.codec.encodeRequest(call.chat, attempt.recorded);
+    const room = contextLength - prompt.ids.length;
+    if (room < 1) throw contextLengthExceeded(contextLength, prompt.ids.length);
+    const decision = decideSampling(call, owner?.identity.mode ?? null, config);
+    const maxTokens = Math.min(call.maxTokens ?? room, room);
+    const key = promptKey(config.modelName, prompt.ids, { ...decision.sampling, maxTokens, stop: call.stop });
+    const draws = Array.from({ length: call.n }, () => {
+      const id = hex(this.deps.entropy.bytes(12));
+      const callKey = attempt.claim(key);
+      return { id, callKey, stream: this.stream(owner, call, id, callKey) };
+    });
+    return { dialect, call, attempt, prompt, decision, maxTokens, draws, startedAt };
+  }
+
+  /** Without an attempt a call is like no other, unless it brings a seed. */
+  private stream(owner: Owner | null, call: ModelCall, id: string, callKey: string): RngKey {
+    const { seed } = call.body;
+    const name = owner?.identity.rolloutId ?? (Number.isInteger(seed) ? `seed ${seed}` : id);
+    return streamKey(this.deps.config.seed, name, callKey);
+  }
+
+  /** All siblings, or none: a failure ends the others. */
+  private async drawAll(prepared: Prepared, signal: AbortSignal): Promise<Drawn[]> {
+    const stop = new AbortController();
+    const end = () => stop.abort();
+    signal.addEventListener("abort", end, { once: true });
+    if (signal.aborted) end();
+    try {
+      return await Promise.all(prepared.draws.map((draw) => this.draw(draw, prepared, stop.signal)));
+    } finally {
+      end();
+      signal.removeEventListener("abort", end);
+    }
+  }
+
+  private async draw(draw: Draw, prepared: Prepared, signal: AbortSignal): Promise<Drawn> {
+    const { engine, codec } = this.deps.model;
+    const { call, prompt, decision, maxTokens } = prepared;
+    if (signal.aborted) throw new CancelledError("A call");
+    const cancel = () => void engine.cancel(draw.id);
+    signal.addEventListener("abort", cancel, { once: true });
+    try {
+      const result = await engine.generate({
+        id: draw.id,
+        promptIds: prompt.ids,
+        maxTokens,
+        sampling: decision.sampling,
+        key: draw.stream,
+        stopIds: codec.stopIds,
+        stopStrings: call.stop,
+      });
+      if (signal.aborted || result.finishReason === "cancelled") throw new CancelledError("A call");
+      return { draw, result, reply: this.reply(draw, prepared, result, result.finishReason) };
+    } finally {
+      signal.removeEventListener("abort", cancel);
+    }
+  }
+
+  private reply(
+    draw: Draw,
+    { call, prompt }: Prepared,
+    result: GenerateResult,
+    finishReason: "stop" | "length",
+  ): Reply {
+    const { ids: replyIds, logprobs, versions, cachedTokens } = result;
+    const whole = this.deps.model.codec.parseReply(replyIds, call.chat.templateArgs);
+    const parsed = typeof result.stopped === "string" ? cutAtStop(whole, result.stopped) : whole;
+    const shown = call.chat.tools ? parsed : withoutCalls(parsed);
+    const toolCalls = shown.toolCalls.map((found, index) => ({
+      id: toolCallId(draw.stream, index),
+      type: "function" as const,
+      function: { name: found.name, arguments: found.arguments },
+    }));
+    const tokens = { promptIds: prompt.ids, replyIds, logprobs, versions };
+    return { tokens, parsed: shown, toolCalls, finishReason, cachedTokens };
+  }
+
+  private async record(
+    prepared: Prepared,
+    { identity, attempt }: Owner,
+    drawn: readonly Drawn[],
+    answer: Answer,
+  ): Promise<CallRecord[]> {
+    const { dialect, call } = prepared;
+    const records = drawn.map((one): CallRecord => {
+      // Ids are in the record's tokens; the reply need not repeat them.
+      const response = dialect.write({ ...answer, replies: [one.reply], showTokenIds: false }, call);
+      return { ...identity, ...this.facts(prepared, one), response, finishReason: dialect.finishReason(response) };
+    });
+    await this.deps.recorder.record(records);
+    for (const { id, response, tokens } of records) {
+      const reply = dialect.replyMessage(response);
+      attempt.recorded.push({ id, request: call.chat, reply, promptIds: tokens.promptIds, replyIds: tokens.replyIds });
+    }
+    return records;
+  }
+
+  private facts(
+    { dialect, call, prompt, decision, maxTokens, startedAt }: Prepared,
+    { draw, reply, result }: Drawn,
+  ): Omit<CallRecord, keyof Identity | "response" | "finishReason"> {
+    const { clock, config, recorder } = this.deps;
+    return {
+      id: draw.id,
+      dialect: dialect.name,
+      policy: config.modelName,
+      own: true,
+      callKey: draw.callKey,
+      parent: prompt.parentCall,
+      prefixLength: prompt.prefixLength,
+      breakReason: prompt.break,
+      tokens: reply.tokens,
+      sampling: { ...decision.sampling, max_tokens: maxTokens, stop: call.stop },
+      overridden: decision.overridden,
+      truncated: result.truncated,
+      request: rewrittenBody(call, config.modelName, decision),
+      server: { model: config.modelName, endpoint: "engine", version: result.versions.at(-1) ?? 0 },
+      httpStatus: 200,
+      retryCount: 0,
+      latencyMs: clock.monotonic() - startedAt,
+      timestamp: recorder.now(),
+      delivery: "pending",
+    };
+  }
+}
+
+function contextLengthExceeded(contextLength: number, promptTokens: number): ApiError {
+  return new ApiError(
+    400,
+    "context_length_exceeded",
+    `This model's maximum context length is ${contextLength} tokens. However, your messages resulted in ${promptTokens} tokens. Please reduce the length of the messages.`,
+    { param: "messages" },
+  );
+}
+
+/** The reply without the stop text and what follows it, as OpenAI's clients expect. */
+function cutAtStop(parsed: ParsedReply, stop: string): ParsedReply {
+  const cut = (text: string | null) => {
+    const at = text?.indexOf(stop) ?? -1;
+    return text === null || at < 0 ? text : text.slice(0, at);
+  };
+  return { ...parsed, content: cut(parsed.content), reasoningContent: cut(parsed.reasoningContent) };
+}
+
+/** A reply to a request without tools: what looks like a call is text. */
+function withoutCalls(parsed: ParsedReply): ParsedReply {
+  if (parsed.toolCalls.length === 0) return parsed;
+  return { ...parsed, content: parsed.text, reasoningContent: null, toolCalls: [] };
+}

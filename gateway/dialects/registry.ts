@@ -1,0 +1,21 @@
+import { chatCompletions } from "./chat_completions.ts";
+import type { Dialect } from "./dialect.ts";
+
+/** A wire format and where it is served. */
+export interface ServedDialect {
+  dialect: Dialect;
+  /** Below the gateway's root, and below the prefix that names an attempt. */
+  path: string;
+  /** Below the base of an endpoint that calls are forwarded to; null for a dialect that is not forwarded. */
+  upstreamPath: string | null;
+}
+
+/** Every wire format of model calls. */
+export const dialects: readonly ServedDialect[] = [
+  { dialect: chatCompletions, path: "/v1/chat/completions", upstreamPath: "chat/completions" },
+];
+
+/** The dialect that a recorded call names. */
+export function dialectNamed(name: string): Dialect | undefined {
+  return dialects.find(({ dialect }) => dialect.name === name)?.dialect;
+}

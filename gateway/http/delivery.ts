@@ -1,0 +1,119 @@
+/**
+ * Sending a finished reply. A generation is finished before anything of it is sent, so that a failure has a status of
+ * its own; and whether the client took all of it is told to the caller, since a reply that was not is no turn.
+ */
+import type { Clock } from "../../src/core/clock.ts";
+
+/** Told once, when a reply was taken to its end, or was not. */
+export interface DeliveryWatch {
+  delivered(): void;
+  abandoned(): void;
+}
+
+/** When a stream begins without its reply, and how it is kept alive. */
+export interface HoldOptions {
+  clock: Clock;
+  holdHeadersMs: number;
+  keepAliveMs: number;
+  /** The comment to send; null holds the headers as long as it takes. */
+  keepAlive: string | null;
+}
+
+const encoder = new TextEncoder();
+const streamHeaders = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" };
+
+/** A body that gives one part per read, and says what became of it. */
+function watchedBody(parts: readonly Uint8Array[], watch: DeliveryWatch): ReadableStream<Uint8Array> {
+  let next = 0;
+  return new ReadableStream(
+    {
+      pull(controller) {
+        const part = parts[next++];
+        if (part) {
+          controller.enqueue(part);
+          return;
+        }
+        controller.close();
+        watch.delivered();
+      },
+      cancel: () => watch.abandoned(),
+    },
+    // Nothing is read ahead: a read beyond the last part means that all parts were taken.
+    { highWaterMark: 0 },
+  );
+}
+
+/** A JSON reply whose delivery is watched. */
+export function jsonReply(status: number, json: unknown, watch: DeliveryWatch): Response {
+  const bytes = encoder.encode(JSON.stringify(json));
+  const headers = { "content-type": "application/json", "content-length": String(bytes.byteLength) };
+  return new Response(watchedBody([bytes], watch), { status, headers });
+}
+
+/** What a stream is made of once the generation has finished. */
+export interface StreamReply {
+  events: readonly string[];
+  watch: DeliveryWatch;
+}
+
+/** Ends when `work` settles or the time is up, whichever comes first; true when `work` has settled. */
+async function settledWithin(work: Promise<unknown>, ms: number, clock: Clock): Promise<boolean> {
+  const timer = new AbortController();
+  const done = work.then(
+    () => true,
+    () => true,
+  );
+  const late = clock.sleep(ms, timer.signal).then(
+    () => false,
+    () => true,
+  );
+  try {
+    return await Promise.race([done, late]);
+  } finally {
+    timer.abort();
+  }
+}
+
+/**
+ * A stream of the reply that `work` makes: at once when it comes in time, else a kept-alive stream that ends with the
+ * reply, or breaks when `work` fails; never a clean end without one.
+ * @throws whatever `work` throws in time; then nothing was sent
+ */
+export async function streamReply(work: Promise<StreamReply>, hold: HoldOptions): Promise<Response> {
+  const { clock, holdHeadersMs, keepAliveMs, keepAlive } = hold;
+  if (keepAlive === null || (await settledWithin(work, holdHeadersMs, clock))) {
+    const { events, watch } = await work;
+    return new Response(watchedBody(events.map(encode), watch), { headers: streamHeaders });
+  }
+  let rest: ReadableStreamDefaultReader<Uint8Array> | null = null;
+  let gone = false;
+  const comment = encoder.encode(keepAlive);
+  const body = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        if (!rest && !(await settledWithin(work, keepAliveMs, clock))) {
+          controller.enqueue(comment);
+          return;
+        }
+        const { events, watch } = await work;
+        if (gone) return;
+        rest ??= watchedBody(events.map(encode), watch).getReader();
+        const { done, value } = await rest.read();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      },
+      async cancel() {
+        gone = true;
+        if (rest) await rest.cancel();
+        // The call's signal ends the generation; should its reply be there already, nobody takes it.
+        else work.then(({ watch }) => watch.abandoned()).catch(() => {});
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  return new Response(body, { headers: streamHeaders });
+}
+
+function encode(text: string): Uint8Array {
+  return encoder.encode(text);
+}

@@ -1,0 +1,31 @@
+import { type Context, Hono } from "hono";
+
+/** Answers one request. */
+export type Handler = (context: Context) => Response | Promise<Response>;
+
+/** HTTP methods that routes are made for. */
+export type Method = "GET" | "POST" | "PATCH" | "DELETE";
+
+/** Routes with their methods known, so that a wrong method is told apart from a wrong path. */
+export class Routes {
+  readonly app: Hono = new Hono();
+  /** What is served, in order. */
+  readonly list: { method: Method; path: string; summary: string }[] = [];
+
+  /** Adds a route; `summary` says what it is for, in the API's description. */
+  add(method: Method, path: string, summary: string, handler: Handler): void {
+    this.list.push({ method, path, summary });
+    this.app.on(method, path, handler);
+  }
+
+  /** To be called after the last `add`: other methods of known paths get 405, other paths 404. */
+  close(): void {
+    const methods = new Map<string, Method[]>();
+    for (const { method, path } of this.list) methods.set(path, [...(methods.get(path) ?? []), method]);
+    for (const [path, allowed] of methods) {
+      const headers = { allow: allowed.join(", ") };
+      this.app.all(path, () => Response.json({ detail: "Method Not Allowed" }, { status: 405, headers }));
+    }
+    this.app.notFound(() => Response.json({ detail: "Not Found" }, { status: 404 }));
+  }
+}

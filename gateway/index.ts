@@ -1,0 +1,4 @@
+/** The gateway as a package: `leyden/gateway`. */
+export { createApp, type GatewayApp } from "./app.ts";
+export { type GatewayConfig, type GatewayLimits, type GatewayOptions, gatewayDefaults } from "./config.ts";
+export type { GatewayDeps, ServedModel } from "./deps.ts";

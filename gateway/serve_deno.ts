@@ -1,0 +1,40 @@
+/** The gateway on Deno's HTTP server. */
+import type { GatewayApp } from "./app.ts";
+import { cannotListen, type ListenOptions, lastRepliesMs, type ServedGateway, urlOf } from "./listening.ts";
+
+/** What of Deno's server is used. */
+interface DenoServer {
+  addr: { port: number };
+  finished: Promise<void>;
+  shutdown(): Promise<void>;
+}
+
+interface DenoRuntime {
+  serve(
+    options: { hostname: string; port: number; signal: AbortSignal; onListen(): void },
+    handler: (request: Request) => Response | Promise<Response>,
+  ): DenoServer;
+}
+
+/** Starts listening. @throws EnvironmentError "cannot_listen" */
+export async function serveDeno(app: GatewayApp, options: ListenOptions): Promise<ServedGateway> {
+  const runtime = (globalThis as unknown as { Deno: DenoRuntime }).Deno;
+  const stop = new AbortController();
+  let server: DenoServer;
+  try {
+    const listen = { hostname: options.host, port: options.port, signal: stop.signal, onListen() {} };
+    server = runtime.serve(listen, (request) => app.fetch(request));
+  } catch (cause) {
+    throw cannotListen(options, cause);
+  }
+  return {
+    url: urlOf(options.host, server.addr.port),
+    async close(limitMs) {
+      const closed = server.shutdown();
+      await app.drain(limitMs);
+      const timer = setTimeout(() => stop.abort(), lastRepliesMs);
+      await closed;
+      clearTimeout(timer);
+    },
+  };
+}

@@ -1,0 +1,35 @@
+/** The gateway on Node's HTTP server. */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { getRequestListener } from "@hono/node-server";
+import type { GatewayApp } from "./app.ts";
+import { cannotListen, type ListenOptions, lastRepliesMs, type ServedGateway, urlOf } from "./listening.ts";
+
+/** How long an idle connection is kept, as Agent Lightning's gateway does. */
+const keepAliveMs = 120_000;
+
+/** Starts listening. @throws EnvironmentError "cannot_listen" */
+export async function serveNode(app: GatewayApp, options: ListenOptions): Promise<ServedGateway> {
+  const server = createServer(getRequestListener((request) => app.fetch(request), { hostname: options.host }));
+  server.keepAliveTimeout = keepAliveMs;
+  const listening = Promise.withResolvers<void>();
+  server.once("error", listening.reject);
+  server.listen(options.port, options.host, () => listening.resolve());
+  try {
+    await listening.promise;
+  } catch (cause) {
+    throw cannotListen(options, cause);
+  }
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: urlOf(options.host, port),
+    async close(limitMs) {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      await app.drain(limitMs);
+      server.closeIdleConnections();
+      const timer = setTimeout(() => server.closeAllConnections(), lastRepliesMs);
+      await closed;
+      clearTimeout(timer);
+    },
+  };
+}

@@ -1,0 +1,29 @@
+import { hostname } from "node:os";
+import { pid } from "node:process";
+import type { HostPlatform } from "../schema/platform.ts";
+import type { Store } from "../schema/store.ts";
+import { MemoryStore } from "../store/memory_store.ts";
+import { openSqlStore } from "../store/sql_store.ts";
+
+/** True when a lease's owner was a process of this machine that has ended. */
+function isGone(owner: string): boolean {
+  const [host, id] = owner.split(":");
+  if (host !== hostname()) return false;
+  try {
+    process.kill(Number(id), 0);
+    return false;
+  } catch (thrown) {
+    return (thrown as { code?: unknown }).code === "ESRCH";
+  }
+}
+
+/** Opens a store for writing: "memory", or a SQLite file. @throws StoreError */
+export async function openStore({ sql, clock }: HostPlatform, place: string): Promise<Store> {
+  if (place === "memory") return new MemoryStore();
+  return await openSqlStore({ driver: sql, clock, path: place, lease: { owner: `${hostname()}:${pid}`, isGone } });
+}
+
+/** Opens a SQLite file beside whoever writes to it. @throws StoreError */
+export async function openStoreForReading({ sql, clock }: HostPlatform, path: string): Promise<Store> {
+  return await openSqlStore({ driver: sql, clock, path, lease: null });
+}
