@@ -7,6 +7,7 @@ import {
   lengthViolations,
   nameViolations,
   opViolations,
+  portabilityViolations,
   purityViolations,
 } from "./architecture/rules.ts";
 import type { SourceFile } from "./architecture/source.ts";
@@ -57,6 +58,10 @@ describe("architecture", () => {
 
   it("touches time, randomness and the runtime at its edges only", () => {
     expect(purityViolations(product.map(read))).toEqual([]);
+  });
+
+  it("runs device tests on every runtime", () => {
+    expect(portabilityViolations(tests.map(read))).toEqual([]);
   });
 
   it("has files short enough to hold one concept, named after it", () => {

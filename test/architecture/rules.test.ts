@@ -1,6 +1,13 @@
 // The checker itself: each planted violation must be found, and what is allowed must not be.
 import { describe, expect, it } from "vitest";
-import { layerViolations, lengthViolations, nameViolations, opViolations, purityViolations } from "./rules.ts";
+import {
+  layerViolations,
+  lengthViolations,
+  nameViolations,
+  opViolations,
+  portabilityViolations,
+  purityViolations,
+} from "./rules.ts";
 import { codeOnly, importsOf } from "./source.ts";
 
 const one = (path: string, text: string) => [{ path, text }];
@@ -135,6 +142,18 @@ describe("purity", () => {
     const text =
       '// Date.now()\nconst a = "process.env";\nclock.Date.now();\nnew Date(ms);\nattempt.process.kill();\nsubprocess.x();';
     expect(purityViolations(one("gateway/app.ts", text))).toEqual([]);
+  });
+});
+
+describe("tests for every runtime", () => {
+  it("may not import what only one has", () => {
+    const text =
+      'import { it } from "vitest";\nimport { x } from "#test";\nimport "../runtime/gpu.ts";\nimport fs from "node:fs";';
+    expect(portabilityViolations(one("test/ops/x.test.ts", text))).toEqual([
+      "test/ops/x.test.ts:1: runs on every runtime; import #test instead of vitest",
+      "test/ops/x.test.ts:4: runs on every runtime; import #test instead of node:fs",
+    ]);
+    expect(portabilityViolations(one("test/node/x.test.ts", text))).toEqual([]);
   });
 });
 

@@ -57,6 +57,22 @@ export function purityViolations(files: readonly SourceFile[]): string[] {
   );
 }
 
+/** Tests that run on Node, Deno and Chromium, and the modules beside the product that work on all three. */
+const portableTests = /^test\/(device|ops|host)\//;
+const portableModules = ["#test", "#platform"];
+
+/** Tests for every runtime that import something only one of them has. */
+export function portabilityViolations(files: readonly SourceFile[]): string[] {
+  return files.flatMap(({ path, text }) => {
+    if (!portableTests.test(path)) return [];
+    return importsOf(text)
+      .filter(
+        ({ specifier, typeOnly }) => !typeOnly && !specifier.startsWith(".") && !portableModules.includes(specifier),
+      )
+      .map(({ specifier, line }) => `${path}:${line}: runs on every runtime; import #test instead of ${specifier}`);
+  });
+}
+
 /** Files too long to hold one concept. */
 export function lengthViolations(files: readonly SourceFile[]): string[] {
   return files.flatMap(({ path, text }) => {
