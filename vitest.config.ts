@@ -18,6 +18,8 @@ export default defineConfig({
           include: ["test/**/*.test.ts"],
           exclude: [...device, ...deviceNode, ...long, "test/harness/**"],
           environment: "node",
+          // Some start real processes; a loaded machine needs time for that.
+          testTimeout: 30_000,
         },
       },
       {

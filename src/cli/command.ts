@@ -38,8 +38,8 @@ export interface CommandContext {
   /** One line about progress on standard error. */
   note(line: string): void;
   /**
-   * Aborts at the first SIGINT or SIGTERM, whose name is the reason. A command that never calls this is ended by the
-   * signal at once.
+   * Aborts at the first SIGINT or SIGTERM, whose name is the reason; the second one ends the program. A command that
+   * never calls this is ended by the first.
    */
   stopSignal(): AbortSignal;
 }

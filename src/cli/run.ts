@@ -18,18 +18,22 @@ function reportError(terminal: Terminal, error: LeydenError, json: boolean, verb
   if (verbose || error.code === "internal") terminal.err(`${origin.stack ?? origin.message}\n`);
 }
 
-/** A signal that aborts at the first SIGINT or SIGTERM; from then on the next one ends the process. */
-function stopSignalOf(terminal: Terminal): () => AbortSignal {
+const signalNumbers = { SIGINT: 2, SIGTERM: 15 } as const;
+
+/**
+ * SIGINT and SIGTERM end the program in order, with the agents it started; once a command has asked for the signal, the
+ * first one only aborts that. Returns what `stopSignal` of the context is.
+ */
+function handleStop(terminal: Terminal): () => AbortSignal {
+  const exit = (name: "SIGINT" | "SIGTERM") => terminal.exit(128 + signalNumbers[name]);
   let controller: AbortController | undefined;
+  terminal.onStop((name) => {
+    if (controller === undefined || controller.signal.aborted) exit(name);
+    else controller.abort(name);
+  });
   return () => {
-    if (controller !== undefined) return controller.signal;
-    const stop = new AbortController();
-    controller = stop;
-    const release = terminal.onStop((name) => {
-      release();
-      stop.abort(name);
-    });
-    return stop.signal;
+    controller ??= new AbortController();
+    return controller.signal;
   };
 }
 
@@ -42,7 +46,7 @@ function contextOf(platform: HostPlatform, args: Args): CommandContext {
     print: (line) => terminal.out(`${line}\n`),
     printJson: (value) => terminal.out(`${JSON.stringify(value)}\n`),
     note: (line) => terminal.err(`${line}\n`),
-    stopSignal: stopSignalOf(terminal),
+    stopSignal: handleStop(terminal),
   };
 }
 

@@ -47,6 +47,7 @@ export const layers: readonly Layer[] = [
     folder: "gateway/",
     imports: ["core", "schema", "text", "rl", "store"],
     packages: ["hono", "hono/"],
+    typePackages: ["zod"],
   },
   { name: "platform", folder: "src/platform/", imports: ["core", "schema"], packages: ["node:", "webgpu"] },
   { name: "app", folder: "src/app/", imports: "*", packages: "*" },

@@ -33,8 +33,8 @@ export interface FakePlatform {
   /** Command lines started, in order. */
   started: string[];
   files: Map<string, string>;
-  /** Sends the terminal a signal; false when nobody listens. */
-  signal(name: "SIGINT" | "SIGTERM"): boolean;
+  /** Sends the program a signal. */
+  signal(name: "SIGINT" | "SIGTERM"): void;
   /** Raises an error nobody caught. */
   uncaught(error: unknown): void;
   exitCodes: number[];
@@ -156,11 +156,7 @@ export function fakePlatform(facts: FakeFacts = {}): FakePlatform {
     err: () => printed.err,
     started,
     files,
-    signal(name) {
-      const heard = stop !== undefined;
-      stop?.(name);
-      return heard;
-    },
+    signal: (name) => (stop === undefined ? refused("listener for signals") : stop(name)),
     uncaught: (error) => fail(error),
     exitCodes,
   };

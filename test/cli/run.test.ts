@@ -108,19 +108,29 @@ describe("running a command", () => {
 });
 
 describe("stop signal", () => {
-  it("listens only when a command asks, and only for the first signal", async () => {
-    const { fake } = await call(["cook"], async () => 0);
-    expect(fake.signal("SIGINT")).toBe(false);
+  it("ends a command that does not ask for it, as a shell expects", async () => {
+    for (const [name, code] of [
+      ["SIGINT", 130],
+      ["SIGTERM", 143],
+    ] as const) {
+      const { fake } = await call(["cook"], async () => 0);
+      fake.signal(name);
+      expect(fake.exitCodes).toEqual([code]);
+    }
+  });
 
+  it("is given once to a command that asks, and ends the program the second time", async () => {
     let signal: AbortSignal | undefined;
-    const asked = await call(["cook"], async (context) => {
+    const { fake } = await call(["cook"], async (context) => {
       signal = context.stopSignal();
       expect(context.stopSignal()).toBe(signal);
       return 0;
     });
-    expect(asked.fake.signal("SIGTERM")).toBe(true);
+    fake.signal("SIGTERM");
     expect(signal?.reason).toBe("SIGTERM");
-    expect(asked.fake.signal("SIGTERM")).toBe(false);
+    expect(fake.exitCodes).toEqual([]);
+    fake.signal("SIGINT");
+    expect(fake.exitCodes).toEqual([130]);
   });
 });
 
