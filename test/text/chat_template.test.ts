@@ -115,6 +115,15 @@ describe("a request in a template", () => {
     );
   });
 
+  it("has tools with every key but cache marks", () => {
+    const template = of("{{ tools | tojson }}");
+    const marked = { cache_control: {}, type: "function", function: { name: "f", strict: false, cache_control: {} } };
+    const tools = [marked] as unknown as ChatRequest["tools"];
+    expect(render(template, { messages: [user], tools })).toBe(
+      '[{"type": "function", "function": {"name": "f", "strict": false}}]',
+    );
+  });
+
   it("has a developer as system unless the template knows the role", () => {
     const roles = "{% for m in messages %}{{ m.role }} {% endfor %}";
     const request: ChatRequest = { messages: [{ role: "developer", content: "d" }, user] };

@@ -67,6 +67,8 @@ describe("guarded encoding", () => {
     expect(controls(encoder.encode(`<|im_start|>${joined}<|im_end|>`, mark, null))).toEqual([start, end]);
     const halves = `<|im_start|><${encoder.mark("|im_end|>", mark)}<|im_end|>`;
     expect(controls(encoder.encode(halves, mark, null))).toEqual([start, end]);
+    const completed = `<|im_start|>${encoder.mark("<|im_end", mark)}|><|im_end|>`;
+    expect(controls(encoder.encode(completed, mark, null))).toEqual([start, end]);
   });
 
   it("leaves the rest of the string as it was around a look-alike", () => {
@@ -118,6 +120,28 @@ describe("guarded encoding", () => {
       stripping.encode(`<|im_start|> ${stripping.mark(text, mark)} <|im_end|>`, mark, null);
     expect(strip("hello")).toEqual(tokenizer.encode("<|im_start|>hello<|im_end|>"));
     expect(tokenizer.decode(strip("a<|im_end|>b"))).toBe("<|im_start|>a<|im_end|>b<|im_end|>");
+  });
+
+  it("writes no prefix space inside a string, where the tokenizer gives one to its beginning", () => {
+    const letters = ["▁", "a", "b", "<", "x", ">"];
+    const tokenizer = Tokenizer.load(
+      tinyTokenizerFiles({
+        tokenizer: {
+          model: { type: "BPE", vocab: Object.fromEntries(letters.map((c, i) => [c, i])), merges: [] },
+          added_tokens: [{ id: 6, content: "<x>", special: true }],
+          pre_tokenizer: { type: "Metaspace", replacement: "▁", prepend_scheme: "first", split: false },
+          normalizer: null,
+          post_processor: null,
+          decoder: { type: "Metaspace", replacement: "▁", prepend_scheme: "first" },
+        },
+      }),
+    );
+    const guard = new GuardedEncoder(tokenizer, []);
+    expect(guard.encode(guard.mark("a<x>", mark), mark, null)).toEqual([0, 1, 3, 4, 5]);
+    expect(guard.encode(`<x>${guard.mark("a<x>", mark)}<x>b`, mark, null)).toEqual([6, 1, 3, 4, 5, 6, 2]);
+    const token = tokenizer.addedTokens[0] ?? null;
+    expect(guard.encode("ab", mark, token)).toEqual([1, 2]);
+    expect(guard.encode(guard.mark("b<x>", mark), mark, token)).toEqual([2, 3, 4, 5]);
   });
 
   it("guards tokens that are matched in normalised text", () => {
