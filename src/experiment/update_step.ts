@@ -12,6 +12,9 @@ export interface TakenStep {
   readonly result: UpdateResult;
 }
 
+/** A group's tree is split into rows of at most this many tokens when train.microBatchTokens is 0. */
+const defaultRowTokens = 2048;
+
 /** The engine's request for a batch. */
 export function updateRequest(id: string, batch: Batch, t: TrainConfig): UpdateRequest {
   const { temperature, clipLow, clipHigh, dualClip, klCoef, klKind, entropyCoef } = t;
@@ -32,6 +35,8 @@ export function batchOf(groups: readonly GroupRecord[], t: TrainConfig, version:
     level: t.level,
     advantage: { estimator: t.advantage, ...t.advantageOptions } as AdvantageConfig,
     normalisation: t.normalisation as Normalisation,
+    normalisationLength: t.normalisationLength,
+    maxRowTokens: t.microBatchTokens === 0 ? defaultRowTokens : t.microBatchTokens,
     missingReward: missing === "drop" ? "exclude" : "fill",
     rewardFill: missing === "drop" ? 0 : missing,
     skipZeroAdvantage: t.klCoef === 0 && t.entropyCoef === 0,

@@ -25,28 +25,33 @@ export interface TaskConfig {
   dataset: string;
 }
 
-/** How the agent is run and judged. */
+/** How the agent is run and judged: an AgentCommand with its limits. Paths are relative to the configuration file. */
 export interface RolloutSettings {
-  /** The agent's command line; `{input.KEY}` is replaced by the task's input. */
+  /** The agent's command line, with placeholders such as {input.question}; see AgentCommand. */
   command: string[];
-  /** Extra environment of the agent; values as Agent Lightning's env_map ("input.question" or literal text). */
-  env: Record<string, string>;
-  /** Working folder of the agent, relative to the configuration file. */
-  cwd: string;
-  /** Files bundled once before the first agent starts, and the commands that use them then use the bundle. */
-  bundle: string[];
+  cwd?: string;
+  env?: Record<string, string>;
+  envMap?: Record<string, string>;
+  stdin?: string;
+  workspace?: string;
+  /** Which of this process' variables the agent sees. */
+  inheritEnv: "all" | "none" | string[];
+  /** Module that exports `prepare`, run once before the first agent (to bundle it, say), or empty. */
+  prepare: string;
   /** Agents at once. */
   concurrency: number;
   /** Agents that may be starting at once, so that start-up does not starve the device. */
-  starting: number;
+  startConcurrency: number;
+  /** Scheduling priority given away by agents (Unix nice), so that the device comes first. */
+  nice: number;
   /** Seconds an attempt may run, may wait for a place, and may be silent; 0 means no limit. */
   timeoutSeconds: number;
   queueSeconds: number;
   silenceSeconds: number;
-  /** Attempts per rollout after failures of the infrastructure (never after the agent's own). */
-  attempts: number;
-  /** Bytes of output kept per stream; an agent that writes more is killed. */
-  maxLogBytes: number;
+  /** Bytes of stdout and stderr together; an agent that writes more is killed. */
+  outputBytes: number;
+  /** Further attempts after failures of the machine; an agent's own failures are its result. */
+  retries: number;
   /** Who decides the reward. */
   reward: "grader" | "exit" | "agent";
   /** Name of a grader, and its options. */
@@ -70,6 +75,8 @@ export interface TrainConfig {
   level: "rollout" | "row";
   /** "trie" computes shared prefixes once; the linear views are Agent Lightning's rows and ours. */
   view: "trie" | "trajectory" | "transition" | "best_prefix";
+  /** Constant of seq-mean-token-sum-norm in tokens. */
+  normalisationLength: number;
   /** How token losses are averaged: "rollout" is Eq. 16, "rows" Agent Lightning's released code, or an aggregation. */
   normalisation: string;
   clipLow: number;
@@ -158,16 +165,21 @@ export const experimentSchema: z.ZodType<ExperimentConfig> = z.strictObject({
   task: z.strictObject({ dataset: z.string().min(1) }),
   rollout: z.strictObject({
     command: z.array(z.string()).min(1),
-    env: names.default({}),
-    cwd: z.string().default("."),
-    bundle: z.array(z.string()).default([]),
+    cwd: z.string().optional(),
+    env: names.optional(),
+    envMap: names.optional(),
+    stdin: z.string().optional(),
+    workspace: z.string().optional(),
+    inheritEnv: z.union([z.enum(["all", "none"]), z.array(z.string())]).default("all"),
+    prepare: z.string().default(""),
     concurrency: positive.default(16),
-    starting: positive.default(2),
+    startConcurrency: positive.default(2),
+    nice: z.number().int().min(0).max(19).default(0),
     timeoutSeconds: seconds.default(300),
-    queueSeconds: seconds.default(600),
+    queueSeconds: seconds.default(0),
     silenceSeconds: seconds.default(120),
-    attempts: positive.default(2),
-    maxLogBytes: positive.default(1 << 20),
+    outputBytes: positive.default(1 << 20),
+    retries: count.default(2),
     reward: z.enum(["grader", "exit", "agent"]).default("grader"),
     grader: z.string().default("exact"),
     graderOptions: options.default({}),
@@ -184,6 +196,7 @@ export const experimentSchema: z.ZodType<ExperimentConfig> = z.strictObject({
       level: z.enum(["rollout", "row"]).default("rollout"),
       view: z.enum(["trie", "trajectory", "transition", "best_prefix"]).default("trie"),
       normalisation: z.string().default("rollout"),
+      normalisationLength: count.default(0),
       clipLow: z.number().min(0).default(0.2),
       clipHigh: z.number().min(0).default(0.28),
       dualClip: z.number().min(0).default(3),

@@ -1,0 +1,44 @@
+import type { OptionalFeature } from "../gpu/capabilities.ts";
+
+/** How an engine is opened: plain data, so that it can be sent to a worker. */
+export interface EngineOptions {
+  /** Folder of the model (Hugging Face layout). */
+  modelFolder: string;
+  /** Folder with optimizer.safetensors to continue from, or empty for fresh moments. */
+  optimizerFolder: string;
+  /** Policy version of these weights. */
+  version: number;
+  /** False for a server that never trains: no gradients and no optimizer state are allocated. */
+  train: boolean;
+  /** Longest prompt plus reply in tokens; 0 takes the model's own. */
+  contextLength: number;
+  /** Tokens the key-value cache holds; 0 lets the memory plan choose. */
+  kvTokens: number;
+  maxSequences: number;
+  prefillTokens: number;
+  burst: number;
+  /** Tokens of one training micro-batch; 0 lets the memory plan choose. */
+  microBatchTokens: number;
+  /** Bytes of device memory to plan for; 0 takes the default of the device's class. */
+  memoryBytes: number;
+  /** Features to leave off although the adapter has them. */
+  disable: readonly OptionalFeature[];
+  /** LEYDEN_FAULT's text. */
+  faults: string;
+}
+
+/** Defaults of an engine that serves and trains a small model. */
+export const engineDefaults: Readonly<Omit<EngineOptions, "modelFolder">> = Object.freeze({
+  optimizerFolder: "",
+  version: 0,
+  train: true,
+  contextLength: 0,
+  kvTokens: 0,
+  maxSequences: 64,
+  prefillTokens: 512,
+  burst: 4,
+  microBatchTokens: 0,
+  memoryBytes: 0,
+  disable: [],
+  faults: "",
+});
