@@ -121,7 +121,7 @@ export class Controller {
           const seconds = Math.round(queueMs / 1000);
           await this.driver.refuse(
             rollout,
-            failure("queue_timeout", `The rollout was not started within ${seconds} s.`),
+            failure("queue_timeout", `The rollout timed out in the queue: not started within ${seconds} s.`),
           );
         },
         () => undefined,

@@ -72,8 +72,8 @@ export function failure(code: FailureCode, message: string): Failure {
 
 function stopFailure(stopped: StopReason, seconds: number): Failure {
   const texts: Readonly<Record<StopReason, string>> = {
-    run_timeout: `The agent ran ${seconds} s and reached its time limit.`,
-    silence: `The agent made no call and wrote nothing for too long, ${seconds} s after its start.`,
+    run_timeout: `The agent timed out after ${seconds} s.`,
+    silence: `The agent timed out after ${seconds} s: it made no call and wrote nothing for too long.`,
     cancelled: "The rollout was ended or deleted at the gateway while its agent ran.",
     shutdown: "The controller shut down.",
   };

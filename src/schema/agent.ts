@@ -44,17 +44,20 @@ export type RetryPolicy = Readonly<Partial<Record<FailureClass, number>>>;
 
 /** What a `prepare` module is given, once before the first rollout. */
 export interface PrepareContext {
+  /** The agent as it is configured. */
   agent: AgentCommand;
-  /** Folder of the file that names the module. */
+  /** Folder of the configuration file; the command's relative paths start there. */
   folder: string;
   /** Folder for what may be made again. */
   cacheFolder: string;
   /** Tells the person one line. */
   say(line: string): void;
+  /** The agent with these scripts of its command bundled into single files, which start much faster. */
+  bundle(scripts: readonly string[]): Promise<AgentCommand>;
 }
 
-/** What a `prepare` module exports as `prepare`: the command to use instead. */
-export type PrepareAgent = (context: PrepareContext) => Promise<AgentCommand>;
+/** What a `prepare` module exports as `prepare`: the agent to run instead. */
+export type PrepareAgent = (context: PrepareContext) => AgentCommand | Promise<AgentCommand>;
 
 /** The limits of a controller that was given none. */
 export const defaultRunLimits: RunLimits = {

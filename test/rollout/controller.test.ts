@@ -84,7 +84,7 @@ describe("starting", () => {
     await clock.advance(60_000);
     expect((await rig.rollout("b")).status).toMatchObject({
       state: "failed",
-      error_message: "queue_timeout: The rollout was not started within 60 s.",
+      error_message: "queue_timeout: The rollout timed out in the queue: not started within 60 s.",
     });
     (await runner.started("a/0")).exit(0);
     await rig.outcome("a");

@@ -79,7 +79,7 @@ describe("limits", () => {
       limits: { runMs: 150, killGraceMs: 50 },
     });
     expect(outcome).toMatchObject({ attemptId: "0", failure: { code: "run_timeout", class: "limit" } });
-    expect(outcome.failure?.message).toMatch(/^The agent ran \d+ s and reached its time limit\.$/);
+    expect(outcome.failure?.message).toMatch(/^The agent timed out after \d+ s\.$/);
     const child = Number(read(rig, "0", "stdout.log"));
     await until(() => !isAlive(child));
   });
@@ -124,6 +124,9 @@ describe("limits", () => {
   it("ends an agent that makes no call and writes nothing", async () => {
     const { outcome } = await runScript("sleep 60", { limits: { silenceMs: 200 } });
     expect(outcome.failure).toMatchObject({ code: "silence", class: "limit" });
+    expect(outcome.failure?.message).toMatch(
+      /timed out after \d+ s: it made no call and wrote nothing for too long\.$/,
+    );
   });
 
   it("does not take output, calls or waiting for a reply for silence", async () => {
