@@ -192,6 +192,16 @@ describe("op completeness", () => {
     ]);
   });
 
+  it("takes the folder's name as the family's", () => {
+    const inFolder = { path: "src/ops/gelu/backward.ts", text: op.text };
+    const list = { path: "src/ops/registry.ts", text: 'import { gelu } from "./gelu/backward.ts";' };
+    expect(opViolations([inFolder, list], shaders, tests)).toEqual([]);
+    expect(opViolations([inFolder, list], [], [])).toEqual([
+      "src/ops/gelu/backward.ts: there is no shaders/gelu_backward.wgsl",
+      "src/ops/gelu/backward.ts: there is no test/ops/gelu_backward.test.ts",
+    ]);
+  });
+
   it("accepts the family's test for a kernel file", () => {
     const family = { path: "src/ops/matmul_tiled.ts", text: 'const k = kernel("matmul");' };
     expect(opViolations([family], [], ["test/ops/matmul.test.ts"])).toEqual([]);

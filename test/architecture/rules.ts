@@ -96,7 +96,8 @@ function stemsOf(stem: string): string[] {
 
 /**
  * An op is complete when it is in src/ops/registry.ts, has a shader of its stem, and a test of its stem; any other file
- * there that has kernels needs a test of its stem or of the family it is named after.
+ * there that has kernels needs a test of its stem or of the family it is named after. The stem of a file in a folder
+ * begins with the folder's name: attention/forward.ts is attention_forward, of the family attention.
  */
 export function opViolations(
   files: readonly SourceFile[],
@@ -106,16 +107,19 @@ export function opViolations(
   const registry = files.find(({ path }) => path === "src/ops/registry.ts");
   const registered = new Set(importsOf(registry?.text ?? "").map(({ specifier }) => specifier));
   return files.flatMap(({ path, text }) => {
-    const stem = /^src\/ops\/(\w+)\.ts$/.exec(path)?.[1];
-    if (stem === undefined || path === registry?.path) return [];
+    const inside = /^src\/ops\/([\w/]+)\.ts$/.exec(path)?.[1];
+    if (inside === undefined || path === registry?.path) return [];
+    const stem = inside.replaceAll("/", "_");
+    const names = stemsOf(stem);
     const code = codeOnly(text);
     const isOp = /^export const \w+: Op</m.test(code);
     const hasKernels = /[^.\w]kernel\(/.test(code);
     const out: string[] = [];
-    if (isOp && !registered.has(`./${stem}.ts`)) out.push(`${path}: is not in src/ops/registry.ts`);
-    const hasShader = shaders.some((s) => s === `shaders/${stem}.wgsl` || s.startsWith(`shaders/${stem}_`));
-    if (isOp && hasKernels && !hasShader) out.push(`${path}: there is no shaders/${stem}.wgsl`);
-    const hasTest = stemsOf(stem).some((name) => tests.includes(`test/ops/${name}.test.ts`));
+    if (isOp && !registered.has(`./${inside}.ts`)) out.push(`${path}: is not in src/ops/registry.ts`);
+    const hasShader = names.some((name) => shaders.some((s) => s === `shaders/${name}.wgsl`));
+    const hasFamily = shaders.some((s) => s.startsWith(`shaders/${stem}_`));
+    if (isOp && hasKernels && !hasShader && !hasFamily) out.push(`${path}: there is no shaders/${stem}.wgsl`);
+    const hasTest = names.some((name) => tests.includes(`test/ops/${name}.test.ts`));
     if ((isOp || hasKernels) && !hasTest) out.push(`${path}: there is no test/ops/${stem}.test.ts`);
     return out;
   });
