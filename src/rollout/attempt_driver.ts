@@ -21,8 +21,8 @@ export class AttemptDriver {
   /** Fires when outcomes may no longer be delivered. */
   private readonly closing: AbortSignal;
   private readonly report: (report: ControllerReport) => void;
-  /** Calls and events seen of each rollout at work. */
-  private readonly activity = new Map<string, number>();
+  /** The current attempt of each rollout at work, and the calls and events seen of it. */
+  private readonly atWork = new Map<string, { attemptId: string; seen: number }>();
 
   constructor(
     options: ControllerOptions,
@@ -38,8 +38,14 @@ export class AttemptDriver {
 
   /** Counts a call or event; ignored for rollouts that are not at work. */
   noteActivity(rolloutId: string): void {
-    const seen = this.activity.get(rolloutId);
-    if (seen !== undefined) this.activity.set(rolloutId, seen + 1);
+    const work = this.atWork.get(rolloutId);
+    if (work !== undefined) work.seen++;
+  }
+
+  /** True while a call of the rollout's current attempt waits for its reply. */
+  isCalling(rolloutId: string): boolean {
+    const work = this.atWork.get(rolloutId);
+    return work !== undefined && this.deps.client.waitingCalls(rolloutId, work.attemptId) > 0;
   }
 
   /** Fails a rollout that gets no attempt (any more). */
@@ -57,16 +63,16 @@ export class AttemptDriver {
       earlier.push(failure("orphaned", "The controller that ran this rollout is gone."));
       if (!this.retryable(earlier)) return this.refuse(rollout, earlier[0] as Failure);
     }
-    this.activity.set(rollout.rollout_id, 0);
     try {
       await this.attempts(rollout, earlier, signal);
     } finally {
-      this.activity.delete(rollout.rollout_id);
+      this.atWork.delete(rollout.rollout_id);
     }
   }
 
   private async attempts(rollout: Rollout, earlier: Failure[], signal: AbortSignal): Promise<void> {
     for (let attemptId = nextAttemptId(rollout.status.last_attempt_id); ; attemptId = nextAttemptId(attemptId)) {
+      this.atWork.set(rollout.rollout_id, { attemptId, seen: 0 });
       const last = await this.attempt(rollout, attemptId, earlier, signal);
       const failed = this.deps.settler.failureOf(last);
       if (failed?.class === "cancelled") return this.conclude(last, failed);
@@ -125,8 +131,8 @@ export class AttemptDriver {
   private async activityOf(rolloutId: string, attemptId: string): Promise<number> {
     const { client } = this.deps;
     try {
-      if (client.waitingCalls(rolloutId, attemptId) > 0) return -1;
-      if (client.reportsActivity) return this.activity.get(rolloutId) ?? 0;
+      if (this.isCalling(rolloutId)) return -1;
+      if (client.reportsActivity) return this.atWork.get(rolloutId)?.seen ?? 0;
       return (await client.events(rolloutId, attemptId)).length;
     } catch (thrown) {
       this.report({ kind: "error", where: rolloutId, error: asLeydenError(thrown) });

@@ -43,8 +43,10 @@ export class Controller {
   constructor(options: ControllerOptions, deps: ControllerDeps) {
     this.options = options;
     this.deps = deps;
-    this.gate = new StartGate(deps.clock, options.startConcurrency, options.startWindowMs, () => this.fill());
     this.driver = new AttemptDriver(options, deps, this.delivery.signal, (report) => this.note(report));
+    const { startConcurrency, startWindowMs } = options;
+    const hasCalled = (id: string) => this.driver.isCalling(id);
+    this.gate = new StartGate(deps.clock, startConcurrency, startWindowMs, hasCalled, () => this.fill());
   }
 
   /** Works until the signal fires, then ends every agent and resolves once all is settled. */

@@ -61,6 +61,24 @@ describe("starting", () => {
     expect(rig.controller.stats().starting).toBe(1);
   });
 
+  it("takes a call that waits for its reply for a sign of life", async () => {
+    const clock = new ManualClock();
+    const calling = new Set<string>();
+    const waitingCalls = (id: string, attempt: string) => Number(calling.has(`${id}/${attempt}`));
+    const { rig, runner } = fakeRig({ clock, startConcurrency: 1, startWindowMs: 60_000, waitingCalls });
+    await rig.enqueue("a");
+    await rig.enqueue("b");
+    rig.start();
+    await runner.started("a/0");
+    await clock.advance(1000);
+    calling.add("a/1");
+    await clock.advance(1000);
+    expect(runner.ids).toEqual(["a/0"]);
+    calling.add("a/0");
+    await clock.advance(20);
+    expect(runner.ids).toEqual(["a/0", "b/0"]);
+  });
+
   it("takes a recorded event for a sign of life", async () => {
     const clock = new ManualClock();
     const { rig, runner } = fakeRig({ clock, startConcurrency: 1 });
