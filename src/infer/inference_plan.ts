@@ -5,8 +5,9 @@ import { recordAttentionInput, recordAttentionOutput, recordMlp } from "../model
 import type { Model } from "../model/model.ts";
 import { recordNorm } from "../model/norm.ts";
 import { embedding } from "../ops/embedding.ts";
+import { type KvPages, kvWrite } from "../ops/kv_pages.ts";
 import { linear } from "../ops/linear.ts";
-import { recordPagedAttention } from "../ops/paged_attention.ts";
+import { pagedAttention } from "../ops/paged_attention.ts";
 import { sample } from "../ops/sample.ts";
 import type { SampleState } from "../ops/sample_state.ts";
 import type { KvCache } from "./kv_cache.ts";
@@ -50,14 +51,16 @@ function recordBlocks(plan: PlanBuilder, { model, cache }: InferenceContext, row
     { ids: rows.ids, w: weights.embed, pos: weights.positions && rows.pos, wpe: weights.positions },
     { scale: d.embeddingScale },
   );
+  const heads = { heads: d.heads, kvHeads: d.kvHeads, headDim: d.headDim };
   let x = embedded.out.y;
   for (const [i, layer] of weights.layers.entries()) {
     const { qkv } = recordAttentionInput(plan, model, layer, x, rows.pos);
-    const { keys, values } = cache.layers[i] as { keys: Tensor; values: Tensor };
-    const o = recordPagedAttention(
+    const kv = cache.layers[i] as KvPages;
+    kvWrite(plan, heads, qkv, rows.slots, kv);
+    const o = pagedAttention(
       plan,
-      { qkv, pos: rows.pos, seq: rows.seq, slots: rows.slots, pages: rows.pages, keys, values },
-      { heads: d.heads, kvHeads: d.kvHeads, headDim: d.headDim, scale: d.attentionScale },
+      { qkv, kv, pages: rows.pages, seq: rows.seq, pos: rows.pos },
+      { ...heads, scale: d.attentionScale },
     );
     x = recordMlp(plan, model, layer, recordAttentionOutput(plan, model, layer, o, x).x).x;
   }

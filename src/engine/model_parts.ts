@@ -1,0 +1,119 @@
+import type { Clock } from "../core/clock.ts";
+import { LeydenError } from "../core/errors.ts";
+import type { DecodeWork, PrefillPart } from "../infer/batch_former.ts";
+import { type Drawn, InferenceRunner } from "../infer/runner.ts";
+import type { DecodeText } from "../infer/stops.ts";
+import { encodeSafetensors } from "../io/safetensors.ts";
+import { defaultBudgetBytes, memoryPlan } from "../model/memory_plan.ts";
+import type { Model } from "../model/model.ts";
+import { Scorer } from "../model/scorer.ts";
+import { pageTokens } from "../ops/kv_pages.ts";
+import type { EngineInfo, ScoreRequest, ScoreResult, UpdateRequest, UpdateResult } from "../schema/engine.ts";
+import { Trainer } from "../train/trainer.ts";
+import type { EngineOptions } from "./engine_options.ts";
+import type { EngineParts, ModelState } from "./engine_parts.ts";
+
+/** What a model on an open device becomes an engine's parts with. */
+export interface ModelPartsDeps {
+  readonly model: Model;
+  readonly options: EngineOptions;
+  readonly clock: Clock;
+  readonly decodeText: DecodeText;
+}
+
+/** The real parts: runner, trainer and scorer of one model on one device. */
+export class ModelParts implements EngineParts {
+  readonly info: Omit<EngineInfo, "version">;
+  readonly pageCount: number;
+  readonly decodeText: DecodeText;
+  private readonly model: Model;
+  private readonly runner: InferenceRunner;
+  private readonly trainer: Trainer | null;
+  private scorer: Scorer | null = null;
+
+  /** @throws LeydenError of the memory plan when the model does not fit; DeviceError "device_memory" */
+  constructor({ model, options, clock, decodeText }: ModelPartsDeps) {
+    const { device, description: d } = model;
+    const contextLength = Math.min(options.contextLength || d.contextLength, d.contextLength);
+    const plan = memoryPlan(d, {
+      budgetBytes: options.memoryBytes || defaultBudgetBytes(device.caps.deviceClass),
+      limits: device.caps.limits,
+      train: options.train,
+      ...(options.microBatchTokens === 0 ? {} : { microBatchTokens: options.microBatchTokens }),
+      ...(options.kvTokens === 0 ? {} : { kvTokens: options.kvTokens }),
+    });
+    this.model = model;
+    this.decodeText = decodeText;
+    this.pageCount = Math.max(1, Math.floor(plan.kvTokens / pageTokens));
+    this.info = {
+      adapter: device.caps.adapter,
+      deviceClass: device.caps.deviceClass,
+      family: d.family,
+      parameters: plan.parameterBytes / 4,
+      vocabSize: d.vocabSize,
+      contextLength,
+    };
+    this.runner = new InferenceRunner(model, {
+      pageCount: this.pageCount,
+      contextLength,
+      maxSequences: options.maxSequences,
+      prefillTokens: options.prefillTokens,
+      burst: options.burst,
+    });
+    this.trainer = options.train ? new Trainer(model, { microBatchTokens: plan.microBatchTokens, clock }) : null;
+  }
+
+  /** Continues from the optimizer's saved moments. @throws FormatError when they do not fit */
+  async restoreOptimizer(bytes: Uint8Array): Promise<void> {
+    await this.trainer?.restoreOptimizer(bytes);
+  }
+
+  prefill(parts: readonly PrefillPart[]): Promise<Drawn[]> {
+    return this.runner.prefill(parts);
+  }
+
+  decode(work: DecodeWork): Promise<Drawn[]> {
+    return this.runner.decode(work);
+  }
+
+  score({ ids, temperature }: ScoreRequest): Promise<ScoreResult> {
+    this.scorer ??= new Scorer(this.model, this.info.contextLength);
+    return this.scorer.score(ids, temperature);
+  }
+
+  async update(request: UpdateRequest, fault: "nan-grad" | null): Promise<Omit<UpdateResult, "version">> {
+    if (this.trainer === null) {
+      throw new LeydenError("engine_read_only", "This engine was opened for serving only and cannot train.", {
+        do: "Open it with train: true.",
+      });
+    }
+    const rows = fault === "nan-grad" ? request.rows.map(withNan) : request.rows;
+    return this.trainer.step(rows, request.loss, request.optimizer);
+  }
+
+  async snapshot({ optimizer }: { optimizer: boolean }): Promise<ModelState> {
+    const { model, trainer } = this;
+    const config = new TextEncoder().encode(`${JSON.stringify(model.savedConfig(), null, 2)}\n`);
+    const files: Record<string, Uint8Array> = {
+      "config.json": config,
+      "model.safetensors": await encodeSafetensors(model.tensorSources()),
+    };
+    if (optimizer && trainer !== null) files["optimizer.safetensors"] = await trainer.optimizerFile();
+    return { files, weightsSha256: await model.sha256(), optimizerSteps: trainer?.steps ?? 0 };
+  }
+
+  loseDevice(): void {
+    this.model.device.gpu.destroy();
+  }
+
+  dispose(): void {
+    this.model.device.close();
+  }
+}
+
+/** The row with one advantage that is no number: its gradient is NaN. */
+function withNan(row: UpdateRequest["rows"][number]): UpdateRequest["rows"][number] {
+  const advantage = Float32Array.from(row.advantage);
+  advantage[0] = Number.NaN;
+  return { ...row, advantage };
+}

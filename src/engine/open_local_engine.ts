@@ -1,0 +1,71 @@
+import type { Clock } from "../core/clock.ts";
+import { openDevice } from "../gpu/device.ts";
+import type { DecodeText } from "../infer/stops.ts";
+import { ModelFolder } from "../io/model_folder.ts";
+import { readTokenizerFiles } from "../io/tokenizer_folder.ts";
+import { memoryWeights } from "../model/memory_weights.ts";
+import { Model } from "../model/model.ts";
+import type { Files } from "../schema/files.ts";
+import { Tokenizer } from "../text/tokenizer.ts";
+import type { EngineOptions } from "./engine_options.ts";
+import type { ModelState } from "./engine_parts.ts";
+import { parseEngineFaults } from "./faults.ts";
+import { LocalEngine } from "./local_engine.ts";
+import { ModelParts } from "./model_parts.ts";
+
+/** What an engine needs of its platform. */
+export interface EngineHost {
+  readonly gpu: GPU;
+  readonly files: Files;
+  readonly clock: Clock;
+}
+
+/**
+ * Opens an engine in this thread: device, model, optimizer.
+ * @throws EnvironmentError "no_adapter"; FormatError for the model's files; LeydenError when memory does not suffice
+ */
+export async function openLocalEngine(host: EngineHost, options: EngineOptions): Promise<LocalEngine> {
+  const faults = parseEngineFaults(options.faults);
+  const folder = await ModelFolder.open(host.files, options.modelFolder);
+  const decodeText = await textDecoder(host.files, options.modelFolder);
+  return LocalEngine.open({
+    open: (state) => openParts(host, options, folder, decodeText, state),
+    clock: host.clock,
+    limits: { maxSequences: options.maxSequences, prefillTokens: options.prefillTokens, burst: options.burst },
+    version: options.version,
+    faults,
+  });
+}
+
+async function openParts(
+  host: EngineHost,
+  options: EngineOptions,
+  folder: ModelFolder,
+  decodeText: DecodeText,
+  state: ModelState | null,
+): Promise<ModelParts> {
+  const device = await openDevice(host.gpu, { disable: options.disable });
+  try {
+    const saved = state?.files["model.safetensors"];
+    const source = saved === undefined ? folder : await memoryWeights("model.safetensors", saved);
+    const model = await Model.load(device, folder.config, source);
+    const parts = new ModelParts({ model, options, clock: host.clock, decodeText });
+    const moments = state === null ? await savedMoments(host.files, options) : state.files["optimizer.safetensors"];
+    if (moments !== undefined) await parts.restoreOptimizer(moments);
+    return parts;
+  } catch (thrown) {
+    device.close();
+    throw thrown;
+  }
+}
+
+async function savedMoments(files: Files, { optimizerFolder }: EngineOptions): Promise<Uint8Array | undefined> {
+  return optimizerFolder === "" ? undefined : files.read(files.join(optimizerFolder, "optimizer.safetensors"));
+}
+
+/** How sampled ids are text, for stop strings; a model without a tokenizer is asked by ids alone. */
+async function textDecoder(files: Files, folder: string): Promise<DecodeText> {
+  if (!(await files.exists(files.join(folder, "tokenizer.json")))) return () => "";
+  const tokenizer = Tokenizer.load(await readTokenizerFiles(files, folder));
+  return (ids) => tokenizer.decode(ids, { continuation: true });
+}
