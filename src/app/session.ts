@@ -39,6 +39,8 @@ export interface SessionOptions {
   readonly train: boolean;
   /** SQLite file, or "memory". */
   readonly store: string;
+  /** Runs before the first agent starts. */
+  beforeAgents?(store: Store): Promise<void>;
   /** Tells the person one line. */
   say(line: string): void;
   report?(report: ControllerReport): void;
@@ -90,6 +92,7 @@ async function open(
   const served = await listen(platform, app, { host: "127.0.0.1", port: 0 });
   opened.push(() => served.close(drainMs));
   const controller = await openController(platform, options, store, app, served);
+  await options.beforeAgents?.(store);
   const stop = new AbortController();
   const controlled = controller.run(stop.signal);
   opened.push(() => {

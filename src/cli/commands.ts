@@ -4,4 +4,7 @@ import type { CommandTable } from "./command.ts";
 export const commands: CommandTable = {
   doctor: () => import("./doctor.ts"),
   serve: () => import("./serve.ts"),
+  train: () => import("./train.ts"),
+  eval: () => import("./eval.ts"),
+  demo: () => import("./demo.ts"),
 };

@@ -30,6 +30,8 @@ export interface LoopDeps {
   readonly folder: RunFolder;
   readonly clock: Clock;
   readonly rolloutConfig: RolloutConfig;
+  /** Tokenizer and template files, put into every checkpoint so that it is a whole model folder. */
+  readonly modelFiles: Readonly<Record<string, Uint8Array>>;
   readonly reporter: LoopReporter;
   readonly signal: AbortSignal;
 }
@@ -119,7 +121,7 @@ export class Loop {
         storeSeq: await store.seq(),
         configSha256: this.deps.configSha256,
       };
-      await folder.writeCheckpoint(this.state, snapshot);
+      await folder.writeCheckpoint(this.state, { ...this.deps.modelFiles, ...snapshot.files });
       await folder.pruneCheckpoints(config.store.keep);
     }
     const data = { update: this.state.update, version: this.state.version, groups: chosen.map((g) => g.id) };

@@ -1,5 +1,4 @@
 import { FormatError } from "../core/errors.ts";
-import type { EngineSnapshot } from "../schema/engine.ts";
 import type { ExperimentConfig } from "../schema/experiment.ts";
 import type { Files } from "../schema/files.ts";
 
@@ -74,12 +73,11 @@ export class RunFolder {
   }
 
   /** Writes checkpoints/step_N completely or not at all: to a folder beside it, flushed, then renamed. */
-  async writeCheckpoint(state: RunState, snapshot: EngineSnapshot): Promise<string> {
+  async writeCheckpoint(state: RunState, files: Readonly<Record<string, Uint8Array>>): Promise<string> {
     const target = this.at("checkpoints", `step_${state.update}`);
     const part = `${target}.part`;
     await this.files.remove(part);
-    for (const [name, bytes] of Object.entries(snapshot.files))
-      await this.files.write(this.files.join(part, name), bytes);
+    for (const [name, bytes] of Object.entries(files)) await this.files.write(this.files.join(part, name), bytes);
     await this.files.write(this.files.join(part, "state.json"), `${JSON.stringify(state, null, 2)}\n`);
     await this.files.remove(target);
     await this.files.rename(part, target);

@@ -1,0 +1,72 @@
+import { seedKey } from "../core/rng.ts";
+import type { LoopReporter } from "../experiment/loop.ts";
+import { summarizeSuccess } from "../experiment/success.ts";
+import type { HostPlatform } from "../schema/platform.ts";
+import { evaluateModel } from "./evaluate_model.ts";
+import { loadConfig } from "./load_config.ts";
+import { runExperiment } from "./run_experiment.ts";
+
+/** What the demo is asked for. */
+export interface DemoRequest {
+  readonly configPath: string;
+  readonly seed: number;
+  readonly runFolder: string;
+  readonly overrides: readonly string[];
+  readonly signal: AbortSignal;
+  readonly reporter: LoopReporter;
+  /** A phase begins. */
+  phase(text: string): void;
+  progress(finished: number, total: number): void;
+  say(line: string): void;
+}
+
+/** The demo's last line. */
+export interface DemoResult {
+  /** Held-out success of the base model and of the trained one, with 95 % intervals over tasks. */
+  readonly before: number;
+  readonly after: number;
+  readonly before_ci: readonly [number, number];
+  readonly after_ci: readonly [number, number];
+  readonly pass8_before: number;
+  readonly tasks: number;
+  readonly updates: number;
+  readonly seconds: number;
+  readonly seed: number;
+  readonly adapter: string;
+  readonly weights_sha256: string;
+}
+
+/** Samples per held-out task: eight before, for pass@8; fewer after, where one number is wanted. */
+const samples = { before: 8, after: 2 };
+
+/** Measures the base model, trains it with the real agent, and measures again on the same tasks and draws. */
+export async function runDemo(platform: HostPlatform, request: DemoRequest): Promise<DemoResult> {
+  const startMs = platform.clock.monotonic();
+  const { files } = platform;
+  const overrides = [...request.overrides, `seed=${request.seed}`];
+  const { config, folder } = await loadConfig(files, request.configPath, overrides);
+  const measure = (modelFolder: string, count: number): ReturnType<typeof evaluateModel> =>
+    evaluateModel(platform, { ...request, config, configFolder: folder, modelFolder, samples: count });
+  request.phase("Before: the base model on the held-out tasks");
+  const base = await measure(files.join(folder, config.model.path), samples.before);
+  request.phase("Training: the same agent, its model updated after every batch of rollouts");
+  const run = await runExperiment(platform, { ...request, config, configFolder: folder, resume: false });
+  request.phase("After: the trained model on the same tasks");
+  const checkpoint = files.join(request.runFolder, "checkpoints", `step_${run.updates}`);
+  const trained = await measure(checkpoint, samples.after);
+  const before = summarizeSuccess(base.results, seedKey(request.seed));
+  const after = summarizeSuccess(trained.results, seedKey(request.seed));
+  return {
+    before: before.pass1,
+    after: after.pass1,
+    before_ci: before.ci95,
+    after_ci: after.ci95,
+    pass8_before: before.passk,
+    tasks: before.tasks,
+    updates: run.updates,
+    seconds: (platform.clock.monotonic() - startMs) / 1000,
+    seed: request.seed,
+    adapter: run.adapter,
+    weights_sha256: run.weights_sha256,
+  };
+}

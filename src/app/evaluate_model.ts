@@ -1,0 +1,51 @@
+import { evaluate, type TaskResult } from "../experiment/evaluation.ts";
+import type { ExperimentConfig } from "../schema/experiment.ts";
+import type { HostPlatform } from "../schema/platform.ts";
+import { openSession } from "./session.ts";
+
+/** An evaluation of one model on an experiment's held-out tasks. */
+export interface EvaluationRequest {
+  readonly config: ExperimentConfig;
+  readonly configFolder: string;
+  readonly modelFolder: string;
+  /** Samples per task. */
+  readonly samples: number;
+  readonly signal: AbortSignal;
+  progress(finished: number, total: number): void;
+  say(line: string): void;
+}
+
+/** Results of an evaluation and where it ran. */
+export interface Evaluated {
+  readonly results: readonly TaskResult[];
+  readonly adapter: string;
+}
+
+/**
+ * Runs the agent on the held-out tasks (`eval.tasks` of them, 0 for all). Every evaluation with the same seed and
+ * samples draws with the same random numbers, so that models can be compared task by task.
+ */
+export async function evaluateModel(platform: HostPlatform, request: EvaluationRequest): Promise<Evaluated> {
+  const { config, configFolder, modelFolder, samples, signal, progress, say } = request;
+  const logs = await platform.files.makeTempFolder("leyden-eval-");
+  const session = await openSession(platform, {
+    config,
+    configFolder,
+    runFolder: logs,
+    modelFolder,
+    optimizerFolder: "",
+    version: 0,
+    train: false,
+    store: "memory",
+    say,
+  });
+  try {
+    const { store, rolloutConfig, dataset, engine } = session;
+    const tasks = config.eval.tasks === 0 ? dataset.heldOut : dataset.heldOut.slice(0, config.eval.tasks);
+    const deps = { store, clock: platform.clock, rolloutConfig, signal, progress };
+    return { results: await evaluate(deps, "eval", tasks, samples), adapter: (await engine.info()).adapter };
+  } finally {
+    await session.close();
+    await platform.files.remove(logs);
+  }
+}

@@ -1,0 +1,144 @@
+import { hex } from "../core/clock.ts";
+import { ConfigError } from "../core/errors.ts";
+import { Loop, type LoopReporter, type LoopResult } from "../experiment/loop.ts";
+import { alignStore } from "../experiment/resume.ts";
+import { RunFolder, type RunState } from "../experiment/run_folder.ts";
+import type { ExperimentConfig } from "../schema/experiment.ts";
+import type { HostPlatform } from "../schema/platform.ts";
+import { modelTextFiles } from "./model_text_files.ts";
+import { openSession, type Session } from "./session.ts";
+
+/** A run to start or to continue. */
+export interface RunRequest {
+  readonly config: ExperimentConfig;
+  readonly configFolder: string;
+  readonly runFolder: string;
+  readonly resume: boolean;
+  readonly signal: AbortSignal;
+  readonly reporter: LoopReporter;
+  say(line: string): void;
+}
+
+/** How a run ended: `leyden train`'s last line. */
+export interface RunResult {
+  readonly run: string;
+  readonly updates: number;
+  readonly version: number;
+  readonly reward: number | null;
+  readonly validation: number | null;
+  readonly weights_sha256: string;
+  readonly seconds: number;
+  readonly adapter: string;
+  readonly mode: ExperimentConfig["schedule"]["mode"];
+}
+
+const freshState: Omit<RunState, "configSha256"> = {
+  format: 1,
+  update: 0,
+  version: 0,
+  optimizerSteps: 0,
+  cursor: 0,
+  carryOver: [],
+  storeSeq: 0,
+  weightsSha256: "",
+};
+
+/** SHA-256 of a configuration's JSON, in hexadecimal. */
+async function configHash(config: ExperimentConfig): Promise<string> {
+  const bytes = new TextEncoder().encode(JSON.stringify(config));
+  return hex(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
+}
+
+/** The state to start from and the folder with its weights. @throws ConfigError when a run is there and not resumed */
+async function startingPoint(
+  folder: RunFolder,
+  { config, configFolder, resume, say }: RunRequest,
+  platform: HostPlatform,
+): Promise<{ state: RunState; modelFolder: string; optimizerFolder: string }> {
+  const configSha256 = await configHash(config);
+  const base = platform.files.join(configFolder, config.model.path);
+  if (!resume) {
+    if (await folder.exists()) {
+      throw new ConfigError(`${folder.path} already holds a run.`, {
+        do: "Pass --resume to continue it, or --out with another folder.",
+      });
+    }
+    return { state: { ...freshState, configSha256 }, modelFolder: base, optimizerFolder: "" };
+  }
+  const checkpoint = await folder.latestCheckpoint();
+  if (checkpoint === null) {
+    say("There is no checkpoint yet: the run starts over.");
+    return { state: { ...freshState, configSha256 }, modelFolder: base, optimizerFolder: "" };
+  }
+  if (checkpoint.state.configSha256 !== configSha256) say("The configuration differs from the one the run began with.");
+  return { state: checkpoint.state, modelFolder: checkpoint.folder, optimizerFolder: checkpoint.folder };
+}
+
+/** Trains to the configured number of updates. @throws LeydenError; what is on disk can be resumed */
+export async function runExperiment(platform: HostPlatform, request: RunRequest): Promise<RunResult> {
+  const { config, configFolder, runFolder, signal, reporter, say } = request;
+  const startMs = platform.clock.monotonic();
+  const folder = new RunFolder(platform.files, runFolder);
+  const { state, modelFolder, optimizerFolder } = await startingPoint(folder, request, platform);
+  await folder.truncateMetrics(state.update);
+  await folder.writeConfig(config);
+  const session = await openSession(platform, {
+    config,
+    configFolder,
+    runFolder,
+    modelFolder,
+    optimizerFolder,
+    version: state.version,
+    train: true,
+    store: config.store.kind === "memory" ? "memory" : folder.at("store.sqlite"),
+    say,
+    beforeAgents: async (store) => {
+      if (!request.resume) return;
+      const report = await alignStore(store, state, platform.clock.now() / 1000);
+      say(`Resuming after update ${state.update}: ${report.kept} rollouts kept, ${report.restarted} run again.`);
+    },
+  });
+  try {
+    const loop = new Loop(
+      {
+        config,
+        configSha256: state.configSha256,
+        dataset: session.dataset,
+        engine: session.engine,
+        store: session.store,
+        folder,
+        clock: platform.clock,
+        rolloutConfig: session.rolloutConfig,
+        modelFiles: await modelTextFiles(platform.files, modelFolder),
+        reporter,
+        signal,
+      },
+      state,
+    );
+    const ended = await loop.run();
+    const result = await summarize(platform, session, request, ended, startMs);
+    await folder.writeResult(result);
+    return result;
+  } finally {
+    await session.close();
+  }
+}
+
+async function summarize(
+  { clock }: HostPlatform,
+  { engine }: Session,
+  { config, runFolder }: RunRequest,
+  ended: LoopResult,
+  startMs: number,
+): Promise<RunResult> {
+  const { adapter } = await engine.info();
+  const { weightsSha256 } = await engine.snapshot({ optimizer: false });
+  return {
+    run: runFolder,
+    ...ended,
+    weights_sha256: weightsSha256,
+    seconds: (clock.monotonic() - startMs) / 1000,
+    adapter,
+    mode: config.schedule.mode,
+  };
+}

@@ -1,0 +1,75 @@
+import type { TaskResult } from "../experiment/evaluation.ts";
+import type { LoopReporter } from "../experiment/loop.ts";
+import type { MetricsLine } from "../experiment/run_folder.ts";
+import type { CommandContext } from "./command.ts";
+
+const columns: readonly [title: string, key: string, digits: number][] = [
+  ["update", "step", 0],
+  ["reward", "training/reward", 3],
+  ["val", "val/reward", 3],
+  ["entropy", "actor/entropy", 3],
+  ["mass", "training/signed_mass", 2],
+  ["kl", "actor/ppo_kl", 4],
+  ["|grad|", "actor/grad_norm", 2],
+  ["tokens", "training/n_tokens", 0],
+  ["rollouts s", "timing_s/gen", 1],
+  ["train s", "device/train_s", 1],
+];
+
+function cell(value: unknown, digits: number): string {
+  return typeof value === "number" ? value.toFixed(digits) : "";
+}
+
+/** A table that grows by a line with every update, and a line on a screen that shows the rollouts in flight. */
+export class LiveTable implements LoopReporter {
+  private readonly context: CommandContext;
+  private headed = false;
+  private shown = "";
+
+  constructor(context: CommandContext) {
+    this.context = context;
+  }
+
+  rollouts(update: number, finished: number, total: number): void {
+    this.status(`update ${update}: ${finished}/${total} rollouts`);
+  }
+
+  /** Replaces the line that changes; only on a screen. */
+  status(text: string): void {
+    const { platform, json } = this.context;
+    if (json || !platform.terminal.isScreen || text === this.shown) return;
+    platform.terminal.err(`\r${text.padEnd(this.shown.length)}`);
+    this.shown = text;
+  }
+
+  update(line: MetricsLine): void {
+    this.clear();
+    if (this.context.json) {
+      this.context.printJson(line);
+      return;
+    }
+    if (!this.headed) this.context.print(columns.map(([title]) => title.padStart(10)).join(" "));
+    this.headed = true;
+    this.context.print(columns.map(([, key, digits]) => cell(line[key], digits).padStart(10)).join(" "));
+    if (typeof line["training/skipped"] === "string") {
+      this.context.note(`Update ${line.step} changed nothing: ${line["training/skipped"]}.`);
+    }
+  }
+
+  validation(): void {
+    this.clear();
+  }
+
+  /** Ends the line that changes, so that other lines can follow. */
+  clear(): void {
+    if (this.shown === "") return;
+    this.context.platform.terminal.err(`\r${" ".repeat(this.shown.length)}\r`);
+    this.shown = "";
+  }
+}
+
+/** Mean reward of an evaluation. */
+export function meanReward(results: readonly TaskResult[]): number {
+  const rewards = results.flatMap((r) => r.rewards);
+  return rewards.length === 0 ? 0 : rewards.reduce((a, b) => a + b, 0) / rewards.length;
+}

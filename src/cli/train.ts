@@ -1,0 +1,55 @@
+import { loadConfig } from "../app/load_config.ts";
+import { runExperiment } from "../app/run_experiment.ts";
+import type { Args } from "./args.ts";
+import type { Command, CommandContext } from "./command.ts";
+import { LiveTable } from "./progress.ts";
+
+/** Options that change the configuration, beside --set. */
+function overridesOf(args: Args): string[] {
+  const out = [...args.list("set")];
+  const seed = args.number("seed");
+  const updates = args.number("updates");
+  const mode = args.text("mode");
+  if (seed !== undefined) out.push(`seed=${seed}`);
+  if (updates !== undefined) out.push(`train.updates=${updates}`);
+  if (mode !== undefined) out.push(`schedule.mode=${mode}`);
+  return out;
+}
+
+/** `leyden train`: the whole loop, from agents to better weights. */
+export const command: Command = {
+  name: "train",
+  summary: "Trains the policy of an experiment: runs agents, records their calls, updates.",
+  positionals: { usage: "CONFIG", min: 1, max: 1 },
+  options: {
+    out: { kind: "text", value: "DIR", summary: "Folder of the run; default runs/<time>." },
+    resume: { kind: "flag", summary: "Continue the run in --out from its newest checkpoint." },
+    seed: { kind: "integer", value: "N", summary: "Seed of tasks and draws.", min: 0 },
+    updates: { kind: "integer", value: "N", summary: "Optimizer steps in all.", min: 0 },
+    mode: { kind: "text", value: "MODE", summary: "Schedule.", choices: ["sync", "collocated"] },
+    set: { kind: "list", value: "a.b=c", summary: "Overrides one value of the configuration." },
+  },
+  run: train,
+};
+
+async function train(context: CommandContext): Promise<number> {
+  const { args, platform, note } = context;
+  const { config, folder } = await loadConfig(platform.files, args.positionals[0] as string, overridesOf(args));
+  const stamp = new Date(platform.clock.now()).toISOString().replace(/[:.]/g, "-");
+  const runFolder = platform.files.absolute(args.text("out") ?? platform.files.join("runs", stamp));
+  const table = new LiveTable(context);
+  const result = await runExperiment(platform, {
+    config,
+    configFolder: folder,
+    runFolder,
+    resume: args.flag("resume"),
+    signal: context.stopSignal(),
+    reporter: table,
+    say: (line) => {
+      table.clear();
+      note(line);
+    },
+  });
+  context.printJson(result);
+  return 0;
+}
