@@ -1,0 +1,200 @@
+/**
+ * Cases: heads of 1, odd, 32 and wide; grouped queries; one key, a page's edge, a block's edge, several blocks; rows of
+ * several sequences mixed; scores large and small. Equal bits: alone, in a batch, with other pages, chunk by chunk.
+ */
+import { describe, expect, it } from "#test";
+import { Rng, seedKey } from "../../src/core/rng.ts";
+import type { Device } from "../../src/gpu/device.ts";
+import { PlanBuilder } from "../../src/gpu/plan_builder.ts";
+import { uploadTensor } from "../../src/gpu/readback.ts";
+import type { Tensor } from "../../src/gpu/tensor.ts";
+import { kvWrite, pageTokens } from "../../src/ops/kv_pages.ts";
+import { type PagedAttentionOptions, pagedAttention } from "../../src/ops/paged_attention.ts";
+import { none } from "../../src/ops/sample_state.ts";
+import { expectClose, testDevice, testDeviceWith } from "./opcheck.ts";
+
+/** Rows in the order they are computed; `calls` cuts them into dispatches. */
+interface Scene {
+  options: PagedAttentionOptions;
+  /** (sequence, position) of each row; a sequence's positions ascend from 0. */
+  rows: readonly (readonly [number, number])[];
+  /** Projections of each row. */
+  qkv: readonly Float32Array[];
+  /** Page of each block of 16 positions, per sequence. */
+  tables: readonly (readonly number[])[];
+  pages: number;
+}
+
+function scene(options: PagedAttentionOptions, lengths: readonly number[], scale = 1, seed = 1): Scene {
+  const rng = new Rng(seedKey(seed));
+  const width = (options.heads + 2 * options.kvHeads) * options.headDim;
+  const rows = lengths.flatMap((n, s) => Array.from({ length: n }, (_, p) => [s, p] as const));
+  const qkv = rows.map(() => Float32Array.from({ length: width }, () => scale * rng.normal()));
+  const needed = lengths.map((n) => Math.ceil(n / pageTokens));
+  const free = rng.shuffled(Array.from({ length: needed.reduce((a, b) => a + b, 3) }, (_, i) => i));
+  const tables = needed.map((n) => free.splice(0, n));
+  return { options, rows, qkv, tables, pages: needed.reduce((a, b) => a + b, 3) };
+}
+
+/** Writes and attends the chosen rows in the given calls over one cache; outputs by row. */
+async function attend(
+  device: Device,
+  s: Scene,
+  calls: readonly (readonly number[])[],
+): Promise<Map<number, Float32Array>> {
+  const { heads, kvHeads, headDim } = s.options;
+  const width = (heads + 2 * kvHeads) * headDim;
+  const maxPages = Math.max(...s.tables.map((t) => t.length));
+  const shape = [s.pages, pageTokens, kvHeads * headDim];
+  const junk = new Float32Array(shape.reduce((a, b) => a * b, 1)).fill(Number.NaN);
+  const kv = { k: uploadTensor(device, "k", shape, junk), v: uploadTensor(device, "v", shape, junk) };
+  const plan = new PlanBuilder(device, "paged");
+  const T = plan.dim("T", Math.max(...calls.map((c) => c.length)));
+  const qkv = plan.input("qkv", [T, width]);
+  const [seq, pos, slots] = (["seq", "pos", "slots"] as const).map((n) => plan.input(n, [T], "u32")) as Tensor[];
+  const pages = plan.input("pages", [s.tables.length, maxPages], "u32");
+  kvWrite(plan, s.options, qkv, slots as Tensor, kv);
+  plan.output("o", pagedAttention(plan, { qkv, kv, pages, seq: seq as Tensor, pos: pos as Tensor }, s.options));
+  const built = await plan.build();
+  const out = new Map<number, Float32Array>();
+  for (const call of calls) {
+    const rows = call.map((r) => s.rows[r] as readonly [number, number]);
+    const slot = ([q, p]: readonly [number, number]): number =>
+      (s.tables[q]?.[Math.floor(p / pageTokens)] as number) * pageTokens + (p % pageTokens);
+    const packed = new Float32Array(call.length * width);
+    for (const [i, r] of call.entries()) packed.set(s.qkv[r] as Float32Array, i * width);
+    const { o } = await built.run(
+      { T: call.length },
+      {
+        qkv: packed,
+        seq: Uint32Array.from(rows, ([q]) => q),
+        pos: Uint32Array.from(rows, ([, p]) => p),
+        slots: Uint32Array.from(rows, slot),
+        pages: Uint32Array.from(s.tables.flatMap((t) => [...t, ...new Array<number>(maxPages - t.length).fill(none)])),
+      },
+    );
+    for (const [i, r] of call.entries()) {
+      out.set(r, (o as Float32Array).slice(i * heads * headDim, (i + 1) * heads * headDim));
+    }
+  }
+  built.dispose();
+  for (const t of [kv.k, kv.v]) if (t.storage.kind === "buffer") device.pool.release(t.storage.buffer);
+  return out;
+}
+
+/** Attention of one row in float64. */
+function reference(s: Scene, r: number): number[] {
+  const { heads, kvHeads, headDim, scale } = s.options;
+  const [q, p] = s.rows[r] as readonly [number, number];
+  const keys = s.rows.flatMap(([q2, p2], i) => (q2 === q && p2 <= p ? [s.qkv[i] as Float32Array] : []));
+  return Array.from({ length: heads }, (_, h) => {
+    const kvHead = Math.floor(h / (heads / kvHeads));
+    const dot = (key: Float32Array): number => {
+      let sum = 0;
+      for (let d = 0; d < headDim; d++) {
+        sum += (s.qkv[r]?.[h * headDim + d] as number) * (key[(heads + kvHead) * headDim + d] as number);
+      }
+      return sum * scale;
+    };
+    const scores = keys.map(dot);
+    const top = Math.max(...scores);
+    const weights = scores.map((v) => Math.exp(v - top));
+    const total = weights.reduce((a, b) => a + b, 0);
+    return Array.from({ length: headDim }, (_, d) =>
+      keys.reduce(
+        (sum, key, j) =>
+          sum + ((weights[j] as number) / total) * (key[(heads + kvHeads + kvHead) * headDim + d] as number),
+        0,
+      ),
+    );
+  }).flat();
+}
+
+const variants = [{ deviceClass: "software" }, { deviceClass: "gpu" }] as const;
+
+describe("paged attention", () => {
+  for (const caps of variants) {
+    for (const [heads, kvHeads, headDim, lengths, size] of [
+      [1, 1, 1, [3], 1],
+      [2, 2, 32, [1, 17, 65], 1],
+      [4, 2, 5, [16, 64, 33], 2],
+      [6, 1, 12, [200], 1],
+      [2, 1, 80, [70], 0.5],
+      [2, 2, 8, [40, 2], 8],
+      [1, 1, 4, [20], 1e-3],
+    ] as const) {
+      const name = `H ${heads} KV ${kvHeads} D ${headDim}, sequences of ${lengths.join(", ")}, size ${size}`;
+      // Scores of some 180 carry an f32 error near 1e-5, and their weights the same relative to themselves.
+      const tolerance = size === 8 ? 3e-5 : 5e-6;
+      it(`equals float64: ${name} on ${caps.deviceClass}`, async () => {
+        const device = await testDeviceWith(caps);
+        const before = device.pool.usage.buffers;
+        const s = scene({ heads, kvHeads, headDim, scale: 1 / Math.sqrt(headDim) }, lengths, size, headDim);
+        const all = s.rows.map((_, r) => r);
+        const order = new Rng(seedKey(4)).shuffled(all);
+        const got = await attend(device, s, [order]);
+        for (const r of all) expectClose(`row ${r}`, got.get(r) as Float32Array, reference(s, r), tolerance);
+        expect(device.pool.usage.buffers).toBe(before);
+      });
+    }
+
+    it(`gives equal bits alone, in a batch, in chunks and from other pages on ${caps.deviceClass}`, async () => {
+      const device = await testDeviceWith(caps);
+      const s = scene({ heads: 2, kvHeads: 1, headDim: 32, scale: 0.2 }, [150, 40, 7, 90]);
+      const all = s.rows.map((_, r) => r);
+      const whole = await attend(device, s, [all]);
+      const chunks: number[][] = [];
+      for (let at = 0; at < all.length; at += 37) chunks.push(all.slice(at, at + 37));
+      const first = all.filter((r) => s.rows[r]?.[0] === 0);
+      const moved = { ...s, tables: s.tables.map((t) => t.map((p) => s.pages - 1 - p)) };
+      const others = {
+        chunks: await attend(device, s, chunks),
+        "one by one": await attend(
+          device,
+          s,
+          first.map((r) => [r]),
+        ),
+        "other pages": await attend(device, moved, [all]),
+      };
+      for (const [name, got] of Object.entries(others)) {
+        for (const [r, o] of got) expect(`${name} ${r} ${o.join()}`).toBe(`${name} ${r} ${whole.get(r)?.join()}`);
+      }
+    });
+  }
+
+  it("leaves rows without a slot out of the cache, and dims refuse what does not fit", async () => {
+    const device = await testDevice();
+    const plan = new PlanBuilder(device, "kv");
+    const s = { heads: 1, kvHeads: 1, headDim: 2 };
+    const kv = {
+      k: uploadTensor(device, "k", [1, 16, 2], new Float32Array(32)),
+      v: uploadTensor(device, "v", [1, 16, 2], new Float32Array(32)),
+    };
+    const qkv = plan.input("qkv", [3, 6]);
+    const slots = plan.input("slots", [3], "u32");
+    kvWrite(plan, s, qkv, slots, kv);
+    plan.output("k", kv.k);
+    plan.output("v", kv.v);
+    const t = (...shape: number[]): Tensor => plan.temp(shape, "t");
+    const good = { qkv, kv, pages: t(1, 1), seq: t(3), pos: t(3) };
+    const o = { ...s, scale: 1 };
+    expect(() => kvWrite(plan, s, qkv, t(2), kv)).toThrow("ShapeError[kv_write.slots]: expected (3), got (2).");
+    expect(() => kvWrite(plan, s, qkv, slots, { ...kv, v: t(1, 8, 2) })).toThrow(
+      "ShapeError[kv_write.v]: expected (1,16,2)",
+    );
+    expect(() => pagedAttention(plan, { ...good, pos: t(4) }, o)).toThrow("ShapeError[paged_attention.pos]");
+    expect(() => pagedAttention(plan, { ...good, qkv: t(3, 5) }, o)).toThrow("ShapeError[paged_attention.qkv]");
+    expect(() => pagedAttention(plan, { ...good, qkv: t(3, 14) }, { ...o, heads: 3, kvHeads: 2 })).toThrow(
+      "ShapeError",
+    );
+    const huge = { k: t(2 ** 25, 16, 2), v: kv.v };
+    expect(() => kvWrite(plan, s, qkv, slots, huge)).toThrow("Lower model.kvTokens.");
+    const built = await plan.build();
+    const data = Float32Array.from({ length: 18 }, (_, i) => i);
+    const read = await built.run({}, { qkv: data, slots: Uint32Array.of(3, none, 0) });
+    expect(Array.from((read.k as Float32Array).subarray(0, 8))).toEqual([14, 15, 0, 0, 0, 0, 2, 3]);
+    expect(Array.from((read.v as Float32Array).subarray(0, 8))).toEqual([16, 17, 0, 0, 0, 0, 4, 5]);
+    built.dispose();
+    for (const x of [kv.k, kv.v]) if (x.storage.kind === "buffer") device.pool.release(x.storage.buffer);
+  });
+});
