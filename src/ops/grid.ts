@@ -18,9 +18,10 @@ export function rowGrid(device: Device): Grid {
   return { constants: { WG, LANES }, groups: (rows) => linearGroups(Math.ceil(rows / (WG / LANES))) };
 }
 
-/** Grid of elementwise kernels (shaders/span.wgsl). */
-export function elementGrid(device: Device): Grid {
-  const [WG, ITEMS] = device.caps.deviceClass === "software" ? [8, 128] : [256, 2];
+/** Grid of elementwise kernels (shaders/span.wgsl), each invocation handling `items` elements or as many as suit. */
+export function elementGrid(device: Device, items?: number): Grid {
+  const [WG, suited] = device.caps.deviceClass === "software" ? [8, 128] : [256, 2];
+  const ITEMS = items ?? suited;
   return { constants: { WG, ITEMS }, groups: (elements) => linearGroups(Math.ceil(elements / (WG * ITEMS))) };
 }
 

@@ -1,0 +1,75 @@
+import { kernel } from "../gpu/kernel.ts";
+import type { PlanBuilder } from "../gpu/plan_builder.ts";
+import type { PlanValues } from "../gpu/plan_values.ts";
+import { maxElements, requireDims, type Tensor } from "../gpu/tensor.ts";
+import { wgsl } from "../gpu/wgsl.gen.ts";
+import { elementGrid, groupsOver } from "./grid.ts";
+import { bindingWindows } from "./windows.ts";
+
+const adamwKernel = kernel("adamw", wgsl.adamw, "adamw");
+
+/** What one AdamW step updates, and from what. */
+export interface AdamwIn {
+  /** Parameters, gradients and both moments of one packed size, any size */
+  readonly params: Tensor;
+  readonly grads: Tensor;
+  readonly m: Tensor;
+  readonly v: Tensor;
+  /** (4), as `gradNorm` wrote it */
+  readonly stats: Tensor;
+}
+
+/** Settings of AdamW that `adamwValues` turns into a step's numbers. */
+export interface AdamwSettings {
+  learningRate: number;
+  beta1: number;
+  beta2: number;
+  eps: number;
+  weightDecay: number;
+}
+
+const names = ["keep", "one_minus_beta1", "beta2", "one_minus_beta2", "step_size", "root_correction", "eps"] as const;
+
+/**
+ * Records one AdamW step in place, scaled and skipped as `stats` says. Its numbers are the plan's values "adamw.…",
+ * which `adamwValues` computes for each step.
+ * @throws ShapeError when the tensors are not of one shape. Source: Loshchilov & Hutter 2017, arXiv:1711.05101.
+ */
+export function adamw(plan: PlanBuilder, { params, grads, m, v, stats }: AdamwIn, windowBytes?: number): void {
+  for (const [name, tensor] of Object.entries({ grads, m, v })) {
+    requireDims(`adamw.${name}`, params.shape, tensor, "Pass tensors of the parameters' shape.");
+  }
+  requireDims("adamw.stats", [4], stats, "Pass what gradNorm wrote.");
+  const grid = elementGrid(plan.device);
+  const [gradParts, mParts, vParts] = [grads, m, v].map((t) => bindingWindows(plan.device, t, windowBytes));
+  const scalars = Object.fromEntries(names.map((name) => [name, plan.scalar(`adamw.${name}`)]));
+  for (const [i, window] of bindingWindows(plan.device, params, windowBytes).entries()) {
+    plan.dispatch(adamwKernel, {
+      tensors: {
+        params: window,
+        grads: gradParts?.[i] as Tensor,
+        m: mParts?.[i] as Tensor,
+        v: vParts?.[i] as Tensor,
+        stats,
+      },
+      scalars: { count: maxElements(window.shape), ...scalars },
+      constants: grid.constants,
+      workgroups: groupsOver(grid, window.shape),
+    });
+  }
+}
+
+/** The plan values of step `step`, counted from 1 and only over steps that were not skipped; computed in float64. */
+export function adamwValues(settings: AdamwSettings, step: number): PlanValues {
+  const { learningRate, beta1, beta2, eps, weightDecay } = settings;
+  const values: Record<(typeof names)[number], number> = {
+    keep: 1 - learningRate * weightDecay,
+    one_minus_beta1: 1 - beta1,
+    beta2,
+    one_minus_beta2: 1 - beta2,
+    step_size: learningRate / (1 - beta1 ** step),
+    root_correction: Math.sqrt(1 - beta2 ** step),
+    eps,
+  };
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [`adamw.${name}`, value]));
+}
