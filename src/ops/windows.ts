@@ -1,7 +1,7 @@
 import { elementBytes } from "../core/dtype.ts";
 import { ShapeError } from "../core/errors.ts";
 import type { Device } from "../gpu/device.ts";
-import { dimText, maxBytes, maxElements, type Tensor } from "../gpu/tensor.ts";
+import { dimMax, dimText, maxBytes, maxElements, type Tensor } from "../gpu/tensor.ts";
 
 /**
  * A tensor as consecutive one-dimensional views that each fit one storage binding (128 MiB on common adapters); the
@@ -43,19 +43,20 @@ export interface RowWindow {
 }
 
 /**
- * A fixed matrix (V,C) as windows of whole rows that each fit one storage binding and start at an aligned offset; one
- * window when it already fits. `limitBytes` lowers the limit.
- * @throws ShapeError when not even the smallest aligned group of rows fits.
+ * A matrix (V,C) as windows of whole rows that each fit one storage binding and start at an aligned offset; one window,
+ * of the most rows it may have, when it already fits. `limitBytes` lowers the limit.
+ * @throws ShapeError when not even the smallest aligned group of rows fits, or a matrix that needs windows is dynamic.
  */
 export function rowWindows(device: Device, matrix: Tensor, limitBytes: number = Number.POSITIVE_INFINITY): RowWindow[] {
   const { maxBindingBytes, offsetAlignment } = device.caps.limits;
   const limit = Math.min(limitBytes, maxBindingBytes);
-  const [rows, cols] = matrix.shape as [number, number];
+  const [height = 0, width = 0] = matrix.shape;
+  const [rows, cols] = [dimMax(height), dimMax(width)];
   const rowBytes = cols * elementBytes[matrix.dtype];
   if (rows * rowBytes <= limit) return [{ first: 0, rows, view: matrix }];
   const unit = alignedRows(rowBytes, offsetAlignment);
   const step = Math.floor(limit / (unit * rowBytes)) * unit;
-  if (step === 0) {
+  if (step === 0 || typeof height !== "number") {
     const most = Math.floor(limit / elementBytes[matrix.dtype]);
     throw new ShapeError(
       `windows.${matrix.label}`,

@@ -1,8 +1,10 @@
 import { describe, expect, it } from "#test";
 import { PlanBuilder } from "../../src/gpu/plan_builder.ts";
 import { uploadTensor } from "../../src/gpu/readback.ts";
+import { add } from "../../src/ops/add.ts";
 import { type EmbeddingOptions, embedding } from "../../src/ops/embedding.ts";
 import { embeddingIndex, embeddingIndexInputs, requireIndices } from "../../src/ops/embedding_index.ts";
+import { zero } from "../../src/ops/fill.ts";
 import { type HostTensor, type OpCase, opcheck, testDevice } from "./opcheck.ts";
 
 function reference(inputs: Readonly<Record<string, HostTensor>>, o: EmbeddingOptions): Record<string, HostTensor> {
@@ -64,6 +66,33 @@ opcheck(embedding, {
     { shapes: { ids: [3], w: [4, 2], pos: [3], wpe: [5, 3] }, message: "ShapeError[embedding.wpe]: expected (5,2)" },
     { shapes: { ids: [3], w: [4, 2], wpe: [5, 2] }, message: "ShapeError[embedding.pos]: expected (3), got ()." },
   ],
+});
+
+describe("embedding of a computed matrix", () => {
+  it("gathers rows of a temporary whose row count is dynamic", async () => {
+    const device = await testDevice();
+    const plan = new PlanBuilder(device, "gather");
+    const rows = plan.dim("T", 5);
+    const x = plan.input("x", [rows, 2]);
+    const h = plan.temp([rows, 2], "h");
+    zero(plan, h);
+    add(plan, h, x);
+    const last = plan.input("last", [plan.dim("B", 3)], "u32");
+    plan.output("y", embedding.forward(plan, { ids: last, w: h }).out.y);
+    const built = await plan.build();
+    const x3 = Float32Array.of(1, 2, 3, 4, 5, 6);
+    const { y } = await built.run({ T: 3, B: 2 }, { x: x3, last: Uint32Array.of(2, 0) });
+    expect(Array.from(y as Float32Array)).toEqual([5, 6, 1, 2]);
+    built.dispose();
+  });
+
+  it("refuses one that needs windows", async () => {
+    const plan = new PlanBuilder(await testDevice(), "gather");
+    const w = plan.temp([plan.dim("T", 100), 4], "h");
+    expect(() => embedding.forward(plan, { ids: plan.temp([3]), w }, { windowBytes: 512 })).toThrow(
+      "ShapeError[windows.h]: expected (<=128), got (T<=100,4).",
+    );
+  });
 });
 
 describe("embedding index", () => {
