@@ -3,13 +3,13 @@
 // order[off[u]..off[u+1]) in ascending t, so no atomics and one order of summation.
 // w may be one window [first, first+rows) of a table that exceeds a storage binding; each id is in one window.
 // Dispatch: span.wgsl over T*C (forward) and U*C (backward).
-struct Dims { count: u32, width: u32, scale: f32, first: u32, rows: u32, positions: u32 }
+struct Dims { count: u32, width: u32, scale: f32, first: u32, rows: u32 }
 
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> ids: array<u32>;         // (T)
 @group(0) @binding(2) var<storage, read> w: array<f32>;           // (rows,C)
 @group(0) @binding(3) var<storage, read> pos: array<u32>;         // (T), or ids when there are no learned positions
-@group(0) @binding(4) var<storage, read> wpe: array<f32>;         // (P,C), or w
+@group(0) @binding(4) var<storage, read> wpe: array<f32>;         // (P,C)
 @group(0) @binding(5) var<storage, read_write> y: array<f32>;     // (T,C)
 @group(0) @binding(6) var<storage, read> uniq: array<u32>;        // (U)
 @group(0) @binding(7) var<storage, read> off: array<u32>;         // (U+1)
@@ -25,12 +25,21 @@ fn forward(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups:
   let span = span_of(group, groups, lane, dims.count);
   for (var i = span.first; i < span.end; i += WG) {
     let t = i / dims.width;
+    let id = ids[t] - dims.first;
+    if (id < dims.rows) { y[i] = dims.scale * w[id * dims.width + i - t * dims.width]; }
+  }
+}
+
+/// Forward with learned positions; an entry of its own, for a shader may not bind what is not there.
+@compute @workgroup_size(WG)
+fn forward_at(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
+              @builtin(local_invocation_index) lane: u32) {
+  let span = span_of(group, groups, lane, dims.count);
+  for (var i = span.first; i < span.end; i += WG) {
+    let t = i / dims.width;
     let c = i - t * dims.width;
     let id = ids[t] - dims.first;
-    if (id >= dims.rows) { continue; }
-    var value = dims.scale * w[id * dims.width + c];
-    if (dims.positions == 1u) { value += wpe[pos[t] * dims.width + c]; }
-    y[i] = value;
+    if (id < dims.rows) { y[i] = fma(dims.scale, w[id * dims.width + c], wpe[pos[t] * dims.width + c]); }
   }
 }
 

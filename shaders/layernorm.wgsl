@@ -5,14 +5,14 @@
 // dy * xh; db += sum over rows of dy (partial sums of ROWS rows here, added up by column_sum.wgsl).
 // Dispatch: forward, backward: row_sum.wgsl; gain_part: (ceil(C/WG), parts).
 // Source: Ba, Kiros, Hinton 2016, arXiv:1607.06450.
-struct Dims { rows: u32, cols: u32, eps: f32, biased: u32, add: u32 }
+struct Dims { rows: u32, cols: u32, eps: f32, add: u32 }
 
 override ROWS: u32 = 32u;
 
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> x: array<f32>;               // (R,C)
 @group(0) @binding(2) var<storage, read> w: array<f32>;               // (C)
-@group(0) @binding(3) var<storage, read> b: array<f32>;               // (C), or w when there is no bias
+@group(0) @binding(3) var<storage, read> b: array<f32>;               // (C)
 @group(0) @binding(4) var<storage, read_write> y: array<f32>;         // (R,C)
 @group(0) @binding(5) var<storage, read_write> mean: array<f32>;      // (R)
 @group(0) @binding(6) var<storage, read_write> rstd: array<f32>;      // (R)
@@ -23,10 +23,8 @@ override ROWS: u32 = 32u;
 
 //!include "row_sum.wgsl"
 
-@compute @workgroup_size(WG)
-fn forward(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
-           @builtin(local_invocation_index) lane: u32) {
-  let row = row_of(group, groups, lane);
+/// (mean, rstd) of a row, kept for backward.
+fn moments(row: u32, lane: u32) -> vec2f {
   let first = lane % LANES;
   let end = select(0u, dims.cols, row < dims.rows);
   let base = row * dims.cols;
@@ -41,14 +39,31 @@ fn forward(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups:
     square = fma(d, d, square);
   }
   let r = inverseSqrt(row_sum(square, lane) / size + dims.eps);
-  for (var c = first; c < end; c += LANES) {
-    let bias = select(0.0, b[c], dims.biased == 1u);
-    y[base + c] = fma((x[base + c] - m) * r, w[c], bias);
-  }
   if (first == 0u && row < dims.rows) {
     mean[row] = m;
     rstd[row] = r;
   }
+  return vec2f(m, r);
+}
+
+@compute @workgroup_size(WG)
+fn forward(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
+           @builtin(local_invocation_index) lane: u32) {
+  let row = row_of(group, groups, lane);
+  let at = moments(row, lane);
+  if (row >= dims.rows) { return; }
+  let base = row * dims.cols;
+  for (var c = lane % LANES; c < dims.cols; c += LANES) { y[base + c] = (x[base + c] - at.x) * at.y * w[c]; }
+}
+
+@compute @workgroup_size(WG)
+fn forward_biased(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
+                  @builtin(local_invocation_index) lane: u32) {
+  let row = row_of(group, groups, lane);
+  let at = moments(row, lane);
+  if (row >= dims.rows) { return; }
+  let base = row * dims.cols;
+  for (var c = lane % LANES; c < dims.cols; c += LANES) { y[base + c] = fma((x[base + c] - at.x) * at.y, w[c], b[c]); }
 }
 
 @compute @workgroup_size(WG)

@@ -7,7 +7,8 @@ import { elementCount, elementGrid, groupsOver } from "./grid.ts";
 import type { Op } from "./op.ts";
 import { type RowWindow, rowWindows } from "./windows.ts";
 
-const forward = kernel("embedding", wgsl.embedding, "forward", ["ids", "w", "pos", "wpe", "y"]);
+const forward = kernel("embedding", wgsl.embedding, "forward", ["ids", "w", "y"]);
+const forwardAt = kernel("embedding", wgsl.embedding, "forward_at", ["ids", "w", "pos", "wpe", "y"]);
 const backward = kernel("embedding", wgsl.embedding, "backward", ["uniq", "off", "order", "dy", "dw"]);
 
 /** Inputs of embedding. Ids and positions must lie in their tables: `requireIndices` checks them on the host. */
@@ -68,9 +69,10 @@ export const embedding: Op<EmbeddingIn, { readonly y: Tensor }, EmbeddingSaved, 
     const y = plan.temp([rows, cols], "embedding.y");
     const grid = elementGrid(plan.device);
     for (const window of rowWindows(plan.device, w, o.windowBytes)) {
-      plan.dispatch(forward, {
-        tensors: { ids, w: window.view, pos: pos ?? ids, wpe: wpe ?? window.view, y },
-        scalars: { ...scalars(y, window, o.scale), positions: wpe === undefined ? 0 : 1 },
+      const learned = pos === undefined || wpe === undefined ? undefined : { pos, wpe };
+      plan.dispatch(learned === undefined ? forward : forwardAt, {
+        tensors: { ids, w: window.view, y, ...learned },
+        scalars: scalars(y, window, o.scale),
         constants: grid.constants,
         workgroups: groupsOver(grid, y.shape),
       });
@@ -129,7 +131,7 @@ function scatter(
   for (const window of rowWindows(plan.device, table, windowBytes)) {
     plan.dispatch(backward, {
       tensors: { ...index, dy, dw: window.view },
-      scalars: { ...scalars({ ...dy, shape }, window, scale), positions: 0 },
+      scalars: scalars({ ...dy, shape }, window, scale),
       constants: grid.constants,
       workgroups: groupsOver(grid, shape),
     });

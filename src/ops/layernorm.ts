@@ -7,7 +7,8 @@ import { columnSum, columnWorkgroup, partGroups, partialSums, rowsPerPart } from
 import { rowGrid } from "./grid.ts";
 import type { Into, Op } from "./op.ts";
 
-const forward = kernel("layernorm", wgsl.layernorm, "forward", ["x", "w", "b", "y", "mean", "rstd"]);
+const forward = kernel("layernorm", wgsl.layernorm, "forward", ["x", "w", "y", "mean", "rstd"]);
+const forwardBiased = kernel("layernorm", wgsl.layernorm, "forward_biased", ["x", "w", "b", "y", "mean", "rstd"]);
 const backward = kernel("layernorm", wgsl.layernorm, "backward", ["x", "w", "mean", "rstd", "dy", "dx"]);
 const gainPart = kernel("layernorm", wgsl.layernorm, "gain_part", ["x", "mean", "rstd", "dy", "part_w", "part_b"]);
 
@@ -58,9 +59,9 @@ export const layernorm: Op<LayernormIn, { readonly y: Tensor }, LayernormSaved, 
     const mean = plan.temp([rows], "layernorm.mean");
     const rstd = plan.temp([rows], "layernorm.rstd");
     const grid = rowGrid(plan.device);
-    plan.dispatch(forward, {
-      tensors: { x, w, b: b ?? w, y, mean, rstd },
-      scalars: { ...scalars(x, o), biased: b === undefined ? 0 : 1 },
+    plan.dispatch(b === undefined ? forward : forwardBiased, {
+      tensors: { x, w, y, mean, rstd, ...(b === undefined ? {} : { b }) },
+      scalars: scalars(x, o),
       constants: grid.constants,
       workgroups: (v) => grid.groups(dimValue(rows, v)),
     });
@@ -85,7 +86,7 @@ export const layernorm: Op<LayernormIn, { readonly y: Tensor }, LayernormSaved, 
 
 function scalars(x: Tensor, o: LayernormOptions): Record<string, ScalarArg> {
   const [rows = 0, cols = 0] = x.shape;
-  return { rows, cols, eps: o.eps, biased: 0, add: 0 };
+  return { rows, cols, eps: o.eps, add: 0 };
 }
 
 function gainGradients(plan: PlanBuilder, saved: LayernormSaved, dy: Tensor, into: Into<LayernormIn>): void {

@@ -58,12 +58,8 @@ export function rowWindows(device: Device, matrix: Tensor, limitBytes: number = 
   const step = Math.floor(limit / (unit * rowBytes)) * unit;
   if (step === 0 || typeof height !== "number") {
     const most = Math.floor(limit / elementBytes[matrix.dtype]);
-    throw new ShapeError(
-      `windows.${matrix.label}`,
-      [`<=${most}`],
-      [unit, cols],
-      "The device's bindings are too small.",
-    );
+    const got = matrix.shape.map(dimText);
+    throw new ShapeError(`windows.${matrix.label}`, [`<=${most}`], got, "Plan for fewer rows, or narrower ones.");
   }
   return Array.from({ length: Math.ceil(rows / step) }, (_, i) => {
     const first = i * step;
