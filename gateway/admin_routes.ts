@@ -1,5 +1,5 @@
 /** Leyden's own additions for controllers and people; all take the admin's key. */
-import type { LogEntry } from "../src/schema/store.ts";
+import type { CallFailure, CallRecord, LogEntry } from "../src/schema/store.ts";
 import { type Gateway, pathParam, queryOf } from "./context.ts";
 import type { Routes } from "./http/routes.ts";
 import { queryInteger } from "./http/validation.ts";
@@ -13,6 +13,40 @@ function kindOf(type: LogEntry["type"]): ChangeKind {
   if (type === "rollout_created") return "created";
   if (type === "rollout_patched") return "patched";
   return type === "rollout_deleted" ? "deleted" : "activity";
+}
+
+function callSummary(call: CallRecord): Record<string, unknown> {
+  return {
+    id: call.id,
+    attempt: call.attemptId,
+    mode: call.mode,
+    dialect: call.dialect,
+    policy: call.policy,
+    own: call.own,
+    call_key: call.callKey,
+    parent: call.parent,
+    prefix: call.prefixLength,
+    break: call.breakReason,
+    prompt_len: call.tokens.promptIds.length,
+    reply_len: call.tokens.replyIds.length,
+    finish_reason: call.finishReason,
+    overridden: call.overridden,
+    delivery: call.delivery,
+    latency_ms: call.latencyMs,
+    timestamp: call.timestamp,
+  };
+}
+
+function failureSummary(failure: CallFailure): Record<string, unknown> {
+  return {
+    attempt: failure.attemptId,
+    code: failure.code,
+    message: failure.message,
+    http_status: failure.httpStatus,
+    latency_ms: failure.latencyMs,
+    retry_count: failure.retryCount,
+    timestamp: failure.timestamp,
+  };
 }
 
 /** Until the store goes past the cursor, the time is up, or the client is gone. */
@@ -42,34 +76,8 @@ export function addAdminRoutes(routes: Routes, gateway: Gateway): void {
   routes.add("GET", "/api/rollouts/:rollout_id/calls", "What was recorded of a rollout's calls", async (c) => {
     await gateway.requireAdmin(c);
     const { rollout_id: rolloutId } = await gateway.requireRollout(pathParam(c, "rollout_id"));
-    const calls = (await store.calls(rolloutId)).map((call) => ({
-      id: call.id,
-      attempt: call.attemptId,
-      mode: call.mode,
-      dialect: call.dialect,
-      policy: call.policy,
-      own: call.own,
-      call_key: call.callKey,
-      parent: call.parent,
-      prefix: call.prefixLength,
-      break: call.breakReason,
-      prompt_len: call.tokens.promptIds.length,
-      reply_len: call.tokens.replyIds.length,
-      finish_reason: call.finishReason,
-      overridden: call.overridden,
-      delivery: call.delivery,
-      latency_ms: call.latencyMs,
-      timestamp: call.timestamp,
-    }));
-    const failures = (await store.failures(rolloutId)).map((failure) => ({
-      attempt: failure.attemptId,
-      code: failure.code,
-      message: failure.message,
-      http_status: failure.httpStatus,
-      latency_ms: failure.latencyMs,
-      retry_count: failure.retryCount,
-      timestamp: failure.timestamp,
-    }));
+    const calls = (await store.calls(rolloutId)).map(callSummary);
+    const failures = (await store.failures(rolloutId)).map(failureSummary);
     return Response.json({ rollout: rolloutId, calls, failures });
   });
 

@@ -26,10 +26,12 @@ export async function serveNode(app: GatewayApp, options: ListenOptions): Promis
     async close(limitMs) {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       await app.drain(limitMs);
-      server.closeIdleConnections();
-      const timer = setTimeout(() => server.closeAllConnections(), lastRepliesMs);
+      // A connection is idle once its last reply has been written, which takes a moment.
+      const sweep = setInterval(() => server.closeIdleConnections(), 10);
+      const cut = setTimeout(() => server.closeAllConnections(), lastRepliesMs);
       await closed;
-      clearTimeout(timer);
+      clearInterval(sweep);
+      clearTimeout(cut);
     },
   };
 }

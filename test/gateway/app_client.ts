@@ -21,6 +21,7 @@ export class AppClient {
       clock?: Clock;
       store?: Store;
       engine?: FakeEngine;
+      tokenText?: (id: number) => string;
       fetch?: (url: string, init: RequestInit) => Promise<Response>;
     } = {},
   ) {
@@ -28,7 +29,7 @@ export class AppClient {
     this.store = more.store ?? new MemoryStore();
     this.app = createApp({
       store: this.store,
-      model: fakeModel(this.engine),
+      model: { ...fakeModel(this.engine), ...(more.tokenText ? { tokenText: more.tokenText } : {}) },
       clock: more.clock ?? systemClock,
       entropy: systemEntropy,
       config: { key: "admin", modelName: "m", ...config },
