@@ -1,5 +1,3 @@
-import { z } from "zod";
-
 /** One dataset row. The agent sees `input`; `hidden` is for graders alone. Both are plain JSON. */
 export interface TaskRow {
   /** Equal ids mean equal tasks. */
@@ -23,10 +21,3 @@ export interface Dataset {
   /** Fixed tasks for measuring; none of them is in any stream. */
   heldOut: readonly TaskRow[];
 }
-
-/** Checks a row that came from a file. */
-export const taskRowSchema: z.ZodType<TaskRow> = z.object({
-  id: z.string().min(1),
-  input: z.record(z.string(), z.unknown()),
-  hidden: z.record(z.string(), z.unknown()).default({}),
-});

@@ -1,33 +1,49 @@
-/** The calc agent as people would run it, against a stub model; bundled, as a run starts it. */
+/** The calc agent against a stub model: from its source on Node, as people run it, and prepared, as a run starts it. */
 import { spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { systemText, tool } from "../../examples/calc/conversation.ts";
-import { bundleAgent } from "../../src/app/agent_bundle.ts";
+import { prepareAgent } from "../../src/app/prepare_agent.ts";
 import { nodeFiles } from "../../src/platform/node_files.ts";
+import type { AgentCommand } from "../../src/schema/agent.ts";
 import { tempFolder } from "../rollout/rig.ts";
 import { type StubReply, stubModel } from "./stub_model.ts";
 
-const folder = new URL("../../examples/calc", import.meta.url).pathname;
+const folder = fileURLToPath(new URL("../../examples/calc/", import.meta.url));
 const call = (text: string): StubReply => ({ calls: [{ arguments: text }] });
 
-async function runAgent(replies: StubReply[], args = ["How many?"]) {
-  const cacheFolder = tempFolder();
-  const context = { files: nodeFiles, folder, cacheFolder, say: () => undefined };
-  const { command } = await bundleAgent({ command: ["agent.ts"] }, ["agent.ts"], context);
+/** The agent's command line as a run makes it. */
+async function prepared(): Promise<AgentCommand> {
+  const context = { files: nodeFiles, folder, cacheFolder: tempFolder(), say: () => undefined };
+  return prepareAgent({ command: ["node", "agent.ts"] }, `${folder}prepare.ts`, context);
+}
+
+async function runAgent(agent: AgentCommand, replies: StubReply[], args = ["How many?"]) {
   const { url, requests } = await stubModel(replies);
-  const env = { PATH: process.env.PATH, OPENAI_BASE_URL: url, OPENAI_API_KEY: "rollout-key" };
-  const child = spawn(process.execPath, [...command, ...args], { env, stdio: "pipe" });
+  const env = { PATH: process.env.PATH, ...agent.env, OPENAI_BASE_URL: url, OPENAI_API_KEY: "rollout-key" };
+  const [program = "", ...rest] = agent.command;
+  const child = spawn(program, [...rest, ...args], { env, stdio: "pipe" });
   onTestFinished(() => void child.kill());
   let output = "";
-  child.stdout.on("data", (chunk) => (output += chunk));
-  child.stderr.on("data", (chunk) => (output += chunk));
+  child.stdout.on("data", (chunk) => {
+    output += chunk;
+  });
+  child.stderr.on("data", (chunk) => {
+    output += chunk;
+  });
   const code = await new Promise((resolve) => child.on("close", resolve));
   return { code, output, requests };
 }
 
-describe("calc agent", () => {
+const fromSource: AgentCommand = { command: [process.execPath, `${folder}agent.ts`] };
+
+describe.each([
+  ["from its source", async () => fromSource],
+  ["prepared", prepared],
+])("calc agent, %s", (_, command) => {
   it("asks with its tool, runs it, and prints the answer", async () => {
     const { code, output, requests } = await runAgent(
+      await command(),
       [call('{"expression": "(12+30)*2"}'), { content: "The answer is 84." }],
       ["Twice 12 and 30?"],
     );
@@ -53,7 +69,7 @@ describe("calc agent", () => {
   });
 
   it("tells the model what is wrong with a call, and goes on", async () => {
-    const { requests, output } = await runAgent([
+    const { requests, output } = await runAgent(await command(), [
       { calls: [{ arguments: '{"input": "1+1"}' }, { arguments: "[]" }, { arguments: "{broken" }] },
       { calls: [{ name: "search", arguments: "{}" }, { arguments: '{"expression": "2**3"}' }] },
       { content: "The answer is 2." },
@@ -73,13 +89,13 @@ describe("calc agent", () => {
   });
 
   it("gives up after four calls, without failing", async () => {
-    const { code, output, requests } = await runAgent([call('{"expression": "1+1"}')]);
+    const { code, output, requests } = await runAgent(await command(), [call('{"expression": "1+1"}')]);
     expect(requests).toHaveLength(4);
     expect({ code, output }).toEqual({ code: 0, output: "I found no answer in 4 steps.\n" });
   });
 
   it("says how it is used", async () => {
-    const { code, output, requests } = await runAgent([{ content: "" }], []);
+    const { code, output, requests } = await runAgent(await command(), [{ content: "" }], []);
     expect({ code, output }).toEqual({ code: 2, output: 'usage: node agent.ts "question"\n' });
     expect(requests).toEqual([]);
   });

@@ -24,7 +24,7 @@ describe("calc configuration", () => {
     const { command } = config.rollout;
     const context = { files: nodeFiles, folder: folder.pathname, cacheFolder: tempFolder(), say: () => undefined };
     const agent = await prepareAgent({ command }, new URL(config.rollout.prepare, folder).pathname, context);
-    expect(agent.command).toEqual(["node", expect.stringMatching(/agent_\w+\.mjs$/), "{input.question}"]);
+    expect(agent.command.slice(-2)).toEqual([expect.stringMatching(/agent_\w+\.mjs$/), "{input.question}"]);
   });
 
   it("starts the agent on a task's question and grades by its answer", async () => {

@@ -44,7 +44,7 @@ async function gatewayWithModel() {
 async function run(client: RolloutClient, create: () => Promise<unknown>) {
   const context = { files: nodeFiles, folder, cacheFolder: tempFolder(), say: () => undefined };
   const agent = await prepareAgent(
-    { command: [process.execPath, "agent.ts", "{input.question}"] },
+    { command: ["node", "agent.ts", "{input.question}"] },
     `${folder}prepare.ts`,
     context,
   );
