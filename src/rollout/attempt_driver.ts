@@ -1,4 +1,4 @@
-import { asLeydenError, CancelledError, type LeydenError } from "../core/errors.ts";
+import { asLeydenError, CancelledError, LeydenError } from "../core/errors.ts";
 import { isTerminal } from "../schema/rollout.ts";
 import type { Rollout } from "../schema/wire.ts";
 import type { ControllerDeps, ControllerOptions, ControllerReport } from "./controller_options.ts";
@@ -111,6 +111,7 @@ export class AttemptDriver {
       const spec = { rollout, attemptId, folder: last.folder, access, agent, limits: this.limitsOf(rollout) };
       const onStarted = () => this.report({ kind: "started", rolloutId: id, attemptId });
       const end = await runner.run(spec, { signal, onStarted, activity: () => this.activityOf(id, attemptId) });
+      this.sayLostOutput(id, end);
       const events = await again(() => client.events(id, attemptId), this.closing);
       const failedCalls = await again(() => client.failedCalls(id, attemptId), this.closing);
       return { ...last, end, events, lastStatus: lastCallStatus(events, failedCalls) };
@@ -126,6 +127,13 @@ export class AttemptDriver {
     if (rollout === null || isTerminal(rollout.status.state)) throw new CancelledError(`Rollout ${rolloutId}`);
     const state = rollout.status.state === "queuing" ? { state: "running" as const } : {};
     await client.patch(rolloutId, { ...state, last_attempt_id: attemptId });
+  }
+
+  private sayLostOutput(rolloutId: string, { exit }: AttemptEnd): void {
+    if (exit?.outputError == null) return;
+    const message = `Part of the output of rollout ${rolloutId}'s agent was not written: ${exit.outputError}.`;
+    const error = new LeydenError("output_lost", message, { do: "Free space on the disk of the run's folder." });
+    this.report({ kind: "error", where: rolloutId, error });
   }
 
   private async activityOf(rolloutId: string, attemptId: string): Promise<number> {
@@ -160,7 +168,7 @@ export class AttemptDriver {
 
   /** The end of an attempt that the gateway or the disk did not let happen. */
   private endBy(error: LeydenError, startedAt: number, signal: AbortSignal): AttemptEnd {
-    const isOver = error instanceof CancelledError || finalRefusals.includes(error.code);
+    const isOver = finalRefusals.includes(error.code);
     const stopped = signal.aborted ? (signal.reason as StopReason) : isOver ? "cancelled" : null;
     const startError = stopped === null ? error : null;
     return { exit: null, stopped, startError, workspace: null, startedAt, endedAt: this.deps.clock.now() / 1000 };

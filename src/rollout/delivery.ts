@@ -34,7 +34,7 @@ export async function persist<T>(
 }
 
 /** Refusals that repeating cannot change. */
-export const finalRefusals: readonly string[] = ["rollout_not_found", "illegal_transition"];
+export const finalRefusals: readonly string[] = ["rollout_not_found", "illegal_transition", "cancelled"];
 
 /** Posts an outcome's events, then its state. Doing it again after a crash changes nothing. */
 export async function deliver(

@@ -1,5 +1,4 @@
 import type { EventCreate, Rollout, RolloutCreate, RolloutEvent } from "../schema/wire.ts";
-import { HookError } from "./errors.ts";
 import type { Failure } from "./failure.ts";
 
 /** What a hook is told about a finished rollout. */
@@ -20,23 +19,4 @@ export interface RolloutHooks {
   onSucceeded?(finished: FinishedRollout): void | Promise<void>;
   /** After the last attempt failed. */
   onFailed?(finished: FinishedRollout, failure: Failure): void | Promise<void>;
-}
-
-/** A rollout to create, and the error of the hook that must then be written on it. */
-export interface Enqueued {
-  create: RolloutCreate;
-  error: HookError | null;
-}
-
-/** Runs onEnqueue on each request in order; one that throws keeps its place, with the error. */
-export async function applyOnEnqueue(creates: readonly RolloutCreate[], hooks: RolloutHooks): Promise<Enqueued[]> {
-  const out: Enqueued[] = [];
-  for (const create of creates) {
-    try {
-      out.push({ create: hooks.onEnqueue ? await hooks.onEnqueue(create) : create, error: null });
-    } catch (thrown) {
-      out.push({ create, error: new HookError("onEnqueue", create.rollout_id ?? "(unnamed)", thrown) });
-    }
-  }
-  return out;
 }

@@ -138,6 +138,19 @@ describe("attempts", () => {
     expect(await rig.outcome("a")).toMatchObject({ attemptId: "1", reward: { value: 0.25 } });
   });
 
+  it("says when output could not be written, and judges the agent all the same", async () => {
+    const { rig, runner } = fakeRig();
+    rig.start();
+    await rig.enqueue("a");
+    (await runner.started("a/0")).exitWithLostOutput("no space left on device");
+    expect(await rig.outcome("a")).toMatchObject({
+      state: "succeeded",
+      exit: { outputError: "no space left on device" },
+    });
+    const errors = rig.reports.flatMap((report) => (report.kind === "error" ? [report.error.message] : []));
+    expect(errors).toEqual(["Part of the output of rollout a's agent was not written: no space left on device."]);
+  });
+
   it("blames the model, not the agent, when the agent's last call got a server error", async () => {
     const { rig, runner } = fakeRig({ retries: {} });
     rig.start();
@@ -157,6 +170,22 @@ describe("attempts", () => {
 });
 
 describe("what ends a rollout from outside", () => {
+  it("does not start a rollout that has ended in the meantime", async () => {
+    const { rig, runner } = fakeRig({
+      wrap: (own) =>
+        wrapped(own, {
+          async get(id) {
+            const rollout = await own.get(id);
+            return rollout && { ...rollout, status: { ...rollout.status, state: "failed" as const } };
+          },
+        }),
+    });
+    await rig.enqueue("a");
+    rig.start();
+    expect((await rig.outcome("a")).failure?.code).toBe("cancelled");
+    expect(runner.ids).toEqual([]);
+  });
+
   it("ends the agent of a rollout that was deleted, or that somebody else has ended", async () => {
     const { rig, runner } = fakeRig();
     rig.start();

@@ -25,12 +25,21 @@ export class FakeAttempt {
     this.end({ code, signal: null });
   }
 
+  /** Exits with code 0 after part of its output was lost. */
+  exitWithLostOutput(reason: string): void {
+    this.end({ code: 0, signal: null }, null, reason);
+  }
+
   killed(signal: string): void {
     this.end({ code: null, signal });
   }
 
-  private end(exit: { code: number | null; signal: string | null } | null, stopped: StopReason | null = null): void {
-    const full = exit === null ? null : { ...exit, outputBytes: 0, overflowed: false, outputError: null };
+  private end(
+    exit: { code: number | null; signal: string | null } | null,
+    stopped: StopReason | null = null,
+    outputError: string | null = null,
+  ): void {
+    const full = exit === null ? null : { ...exit, outputBytes: 0, overflowed: false, outputError };
     this.resolve({ exit: full, stopped, startError: null, workspace: null, startedAt: 10, endedAt: 12 });
   }
 }

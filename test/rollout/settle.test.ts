@@ -1,7 +1,7 @@
-/** Rewards by source, and the three hooks: what they may add and what their exceptions do. */
+/** Rewards by source, and the hooks after a rollout: what they may add and what their exceptions do. */
 import { describe, expect, it } from "vitest";
 import { type BoundGrader, bindGrader } from "../../src/rollout/graders/registry.ts";
-import { applyOnEnqueue, type RolloutHooks } from "../../src/rollout/hooks.ts";
+import type { RolloutHooks } from "../../src/rollout/hooks.ts";
 import type { RewardSource } from "../../src/schema/wire.ts";
 import { FakeRunner } from "./fake_runner.ts";
 import { MemoryFiles } from "./memory_files.ts";
@@ -127,28 +127,6 @@ describe("hooks", () => {
       code: "hook_failed",
       class: "hook",
       message: "The agent exited with code 3. Then: Hook onFailed failed on rollout r1: no disk",
-    });
-  });
-
-  it("onEnqueue changes requests, and one that throws keeps its place", async () => {
-    const hooks: RolloutHooks = {
-      onEnqueue(create) {
-        if (create.rollout_id === "bad") throw new Error("refused");
-        return { ...create, metadata: { seen: true } };
-      },
-    };
-    const out = await applyOnEnqueue(
-      [
-        { rollout_id: "good", input: 1 },
-        { rollout_id: "bad", input: 2 },
-      ],
-      hooks,
-    );
-    expect(out[0]).toEqual({ create: { rollout_id: "good", input: 1, metadata: { seen: true } }, error: null });
-    expect(out[1]?.error?.message).toBe("Hook onEnqueue failed on rollout bad: refused");
-    expect(out[1]?.error?.toJSON()).toMatchObject({
-      code: "hook_failed",
-      do: "Correct onEnqueue in the hooks module.",
     });
   });
 });
