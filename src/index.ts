@@ -1,4 +1,35 @@
-/** The package entry: what experiments, datasets and graders are written with. */
+/** The package entry: what experiments, datasets, graders, hooks and agents' preparation are written with. */
+export {
+  CancelledError,
+  ConfigError,
+  DeviceError,
+  EnvironmentError,
+  type ErrorDetail,
+  type ExitCode,
+  FormatError,
+  IndexError,
+  LeydenError,
+  ShapeError,
+} from "./core/errors.ts";
 export { deriveKey, Rng, type RngKey, seedKey } from "./core/rng.ts";
-export type { AgentCommand, PrepareAgent, PrepareContext } from "./schema/agent.ts";
+export { defineExperiment, parseConfig } from "./experiment/config.ts";
+export { GraderError, HookError, type HookName, NoRunnerError } from "./rollout/errors.ts";
+export type { Failure, FailureCode } from "./rollout/failure.ts";
+export type { FinishedRollout, RolloutHooks } from "./rollout/hooks.ts";
+export type { AgentCommand, FailureClass, PrepareAgent, PrepareContext } from "./schema/agent.ts";
+export type {
+  EvalConfig,
+  ExperimentConfig,
+  ExperimentInput,
+  ModelConfig,
+  RolloutSettings,
+  ScheduleConfig,
+  StoreConfig,
+  TaskConfig,
+  TrainConfig,
+} from "./schema/experiment.ts";
+export type { Files } from "./schema/files.ts";
+export type { Grade, GradeInput, Grader, GradeTools, TranscriptCall } from "./schema/grader.ts";
+export type { ProcessHost } from "./schema/process_host.ts";
 export type { Dataset, TaskRow, TaskStream } from "./schema/task.ts";
+export type { EventCreate, Rollout, RolloutCreate, RolloutEvent, RolloutState } from "./schema/wire.ts";

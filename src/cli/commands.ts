@@ -4,7 +4,11 @@ import type { CommandTable } from "./command.ts";
 export const commands: CommandTable = {
   doctor: () => import("./doctor.ts"),
   serve: () => import("./serve.ts"),
+  chat: () => import("./chat.ts"),
+  generate: () => import("./generate.ts"),
   train: () => import("./train.ts"),
   eval: () => import("./eval.ts"),
   demo: () => import("./demo.ts"),
+  export: () => import("./export.ts"),
+  inspect: () => import("./inspect.ts"),
 };

@@ -1,0 +1,8 @@
+/** Control characters but line feed and tab, and the marks that turn the direction of text. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+const unseen = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+/** Foreign text that is safe on a terminal: what would move the cursor or hide text is shown as its code. */
+export function visible(text: string): string {
+  return text.replace(unseen, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
