@@ -1,4 +1,5 @@
 /** Agent Lightning's events of an attempt. */
+import { isTerminal } from "../../src/schema/rollout.ts";
 import { StoreError } from "../../src/schema/store_error.ts";
 import {
   type EventCreate,
@@ -16,11 +17,13 @@ import { requireOwnAttempt } from "../http/scope.ts";
 import { validated } from "../http/validation.ts";
 import { triplets } from "./triplet.ts";
 
-/** A reward that an agent posts for itself is a claim, unless its rollout says that agents' rewards count. */
-function typeOf(create: EventCreate, principal: Principal, rollout: Rollout): string {
-  const isReward = create.event_type === eventTypes.reward;
-  const isClaim = principal.kind === "agent" && rollout.config.reward?.source !== "agent";
-  return isReward && isClaim ? eventTypes.claimedReward : create.event_type;
+/**
+ * A reward that an agent posts for itself is a claim, unless its rollout says that agents' rewards count and has not
+ * ended: what was decided at the end stays.
+ */
+function typeOf(create: EventCreate, principal: Principal, { config, status }: Rollout): string {
+  const counts = principal.kind === "admin" || (config.reward?.source === "agent" && !isTerminal(status.state));
+  return create.event_type === eventTypes.reward && !counts ? eventTypes.claimedReward : create.event_type;
 }
 
 export function addEventRoutes(routes: Routes, gateway: Gateway): void {

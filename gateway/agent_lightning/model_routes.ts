@@ -1,18 +1,15 @@
 /** Agent Lightning's registry of model endpoints. */
-import { z } from "zod";
-import { modelEndpointSchema } from "../../src/schema/wire_proxy.ts";
+import { modelEndpointListSchema } from "../../src/schema/wire_proxy.ts";
 import type { Gateway } from "../context.ts";
 import { readJson } from "../http/body.ts";
 import type { Routes } from "../http/routes.ts";
 import { validated } from "../http/validation.ts";
 
-const endpointListSchema = z.array(modelEndpointSchema);
-
 export function addModelRoutes(routes: Routes, gateway: Gateway): void {
   routes.add("POST", "/api/models", "Register model endpoints", async (c) => {
     const body = await readJson(c.req.raw, gateway.config.limits.bodyBytes);
     await gateway.requireAdmin(c);
-    const endpoints = validated(endpointListSchema, body);
+    const endpoints = validated(modelEndpointListSchema, body);
     for (const endpoint of endpoints) gateway.calls.endpoints.put(endpoint);
     return Response.json(endpoints, { status: 201 });
   });

@@ -1,5 +1,4 @@
 /** Agent Lightning's rollouts: create, list, read, patch, delete, and the cursor over finished ones. */
-import { z } from "zod";
 import { hex } from "../../src/core/clock.ts";
 import { newRollout } from "../../src/schema/rollout.ts";
 import { StoreError } from "../../src/schema/store_error.ts";
@@ -7,7 +6,7 @@ import {
   type Rollout,
   type RolloutCreate,
   type RolloutState,
-  rolloutCreateSchema,
+  rolloutCreateListSchema,
   rolloutMetadataSchema,
   rolloutPatchSchema,
   rolloutStates,
@@ -17,8 +16,6 @@ import { readJson } from "../http/body.ts";
 import { DetailError } from "../http/errors.ts";
 import type { Routes } from "../http/routes.ts";
 import { queryInteger, queryProblem, validated } from "../http/validation.ts";
-
-const createListSchema = z.array(rolloutCreateSchema);
 
 /** Refusals of the store in Agent Lightning's words. */
 function asDetail(thrown: unknown): unknown {
@@ -55,7 +52,7 @@ export function addRolloutRoutes(routes: Routes, gateway: Gateway): void {
     await gateway.requireAdmin(c);
     // One after the other: what comes before an item that fails stays.
     const created: Rollout[] = [];
-    for (const create of validated(createListSchema, body)) created.push(await createOne(gateway, create));
+    for (const create of validated(rolloutCreateListSchema, body)) created.push(await createOne(gateway, create));
     return Response.json(created, { status: 201 });
   });
 

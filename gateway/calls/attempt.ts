@@ -4,6 +4,7 @@ import type { CallRecord, Store } from "../../src/schema/store.ts";
 import type { Rollout } from "../../src/schema/wire.ts";
 import { dialectNamed } from "../dialects/registry.ts";
 import { callKeyOf } from "./call_key.ts";
+import { CallMemory } from "./call_memory.ts";
 
 /** A recorded call in the terms of the token layer; null for one that it cannot continue. */
 function recordedCall({ id, own, dialect, request, response, tokens, delivery }: CallRecord): RecordedCall | null {
@@ -20,15 +21,25 @@ function recordedCall({ id, own, dialect, request, response, tokens, delivery }:
 
 /** One attempt of one rollout. */
 export class Attempt {
-  readonly recorded: RecordedCall[] = [];
+  private readonly memory = new CallMemory();
   /** Draws of each prompt that count: under way, or delivered. */
   private readonly draws = new Map<string, Set<number>>();
+
+  /** The calls that a request may continue. */
+  get recorded(): readonly RecordedCall[] {
+    return this.memory.calls;
+  }
+
+  /** Remembers a call that was recorded just now. */
+  remember(call: RecordedCall, parent: string | null, prefixLength: number): void {
+    this.memory.add(call, parent, prefixLength);
+  }
 
   /** Remembers a call read from the store. */
   restore(call: CallRecord): void {
     const recorded = recordedCall(call);
     if (!recorded) return;
-    this.recorded.push(recorded);
+    this.memory.add(recorded, call.parent, call.prefixLength);
     const [prompt = "", occurrence = ""] = call.callKey.split(".");
     if (call.delivery !== "abandoned") this.drawsOf(prompt).add(Number(occurrence));
   }
@@ -60,9 +71,7 @@ export class Attempt {
   /** The harness did not get the reply: it can continue the prompt, and not what was drawn. */
   abandon(callId: string, callKey: string): void {
     this.release(callKey);
-    const at = this.recorded.findIndex((call) => call.id === callId);
-    const call = this.recorded[at];
-    if (call) this.recorded[at] = { ...call, reply: null };
+    this.memory.forgetReply(callId);
   }
 }
 

@@ -189,9 +189,10 @@ export class OwnModel {
       return { ...identity, ...this.facts(prepared, one), response, finishReason: dialect.finishReason(response) };
     });
     await this.deps.recorder.record(records);
-    for (const { id, response, tokens } of records) {
-      const reply = dialect.replyMessage(response);
-      attempt.recorded.push({ id, request: call.chat, reply, promptIds: tokens.promptIds, replyIds: tokens.replyIds });
+    for (const { id, response, tokens, parent, prefixLength } of records) {
+      const { promptIds, replyIds } = tokens;
+      const recorded = { id, request: call.chat, reply: dialect.replyMessage(response), promptIds, replyIds };
+      attempt.remember(recorded, parent, prefixLength);
     }
     return records;
   }

@@ -173,8 +173,7 @@ export const rolloutMetadataSchema: z.ZodType<RolloutMetadata> = z.looseObject({
   sample_idx_in_batch: lenientInteger.nullable().default(null),
 });
 
-/** `metadata` is checked later, by rolloutMetadataSchema, as Agent Lightning does. */
-export const rolloutCreateSchema: z.ZodType<RolloutCreate> = z.object({
+const rolloutCreateSchema: z.ZodType<RolloutCreate> = z.object({
   input: z.unknown().refine((value) => value !== undefined, { params: { missing: true } }),
   is_train: lenientBoolean.optional(),
   config: rolloutConfigSchema.nullish(),
@@ -182,6 +181,9 @@ export const rolloutCreateSchema: z.ZodType<RolloutCreate> = z.object({
   rollout_id: z.string().nullish(),
   hidden: z.unknown().optional(),
 });
+
+/** Body of `POST /api/rollouts`; `metadata` is checked later, by rolloutMetadataSchema, as Agent Lightning does. */
+export const rolloutCreateListSchema: z.ZodType<RolloutCreate[]> = z.array(rolloutCreateSchema);
 
 /** Unknown keys are refused. */
 export const statusPatchSchema: z.ZodType<StatusPatch> = z.strictObject({

@@ -55,11 +55,14 @@ export interface PauseState {
   inflight: number;
 }
 
-export const modelEndpointSchema: z.ZodType<ModelEndpoint> = z.object({
+const modelEndpointSchema: z.ZodType<ModelEndpoint> = z.object({
   model: z.string(),
   endpoint: z.string(),
   version: lenientInteger.default(0),
 });
+
+/** Body of `POST /api/models`. */
+export const modelEndpointListSchema: z.ZodType<ModelEndpoint[]> = z.array(modelEndpointSchema);
 
 export const pauseRequestSchema: z.ZodType<PauseRequest> = z.object({
   retry_after_seconds: lenientInteger.optional(),

@@ -190,6 +190,13 @@ describe("rewards", () => {
     expect(types).toEqual(["claimed_reward", "claimed_reward", "reward"]);
   });
 
+  it("that come after the end are claims, whatever the rollout says", async () => {
+    await client.create("late", { config: { reward: { source: "agent" } } });
+    await client.send("PATCH", "/api/rollouts/late", { status: { state: "failed" } });
+    expect((await post(await client.app.issueKey("late", "0"), "late")).event_type).toBe("claimed_reward");
+    expect((await post("admin", "late")).event_type).toBe("reward");
+  });
+
   it("count where the rollout says that agents' rewards do", async () => {
     for (const [id, source, expected] of [
       ["ra", "agent", "reward"],

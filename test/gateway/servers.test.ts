@@ -171,10 +171,14 @@ describe("registered endpoints behind the attempt's address", () => {
     const slow = new AppClient({ limits: { upstreamTimeoutMs: 1000 } }, { clock, fetch: never });
     await slow.create("r");
     await slow.post("/api/models", [{ model: "m", endpoint: "http://up/v1" }]);
-    const pending = slow.post(proxy, { messages });
-    await settle();
-    await clock.advance(6 * 1000 + 15_500 * 1.25);
+    let isDone = false;
+    const pending = Promise.resolve(slow.post(proxy, { messages })).finally(() => {
+      isDone = true;
+    });
+    const started = clock.now();
+    while (!isDone) await clock.advance(clock.waiting > 0 ? 250 : 0);
     const response = await pending;
+    expect(clock.now() - started).toBeGreaterThan(6 * 1000 + 15_500 * 0.75);
     expect([response.status, await response.json()]).toEqual([504, { detail: "Upstream model server timed out" }]);
     expect(await events(slow)).toEqual([]);
     expect(await slow.store.failures("r")).toMatchObject([{ httpStatus: 504, retryCount: 5 }]);

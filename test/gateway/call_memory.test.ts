@@ -1,0 +1,82 @@
+/** What an attempt keeps of its calls: everything as it was, and shared. */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { CallMemory, equalJson } from "../../gateway/calls/call_memory.ts";
+import type { RecordedCall } from "../../src/schema/chat.ts";
+
+function call(id: string, promptIds: number[], replyIds: number[], texts: string[]): RecordedCall {
+  const messages = texts.map((content) => ({ role: "user" as const, content }));
+  const tools = [{ type: "function" as const, function: { name: "f" } }];
+  return { id, request: { messages, tools }, reply: { role: "assistant", content: id }, promptIds, replyIds };
+}
+
+const plain = ({ promptIds, replyIds, ...rest }: RecordedCall) => ({
+  ...rest,
+  promptIds: Array.from(promptIds),
+  replyIds: Array.from(replyIds),
+});
+
+describe("call memory", () => {
+  it("gives back random trees of calls as they were", () => {
+    const node = fc.record({
+      from: fc.nat({ max: 12 }),
+      added: fc.array(fc.nat({ max: 9 }), { maxLength: 3 }),
+      reply: fc.array(fc.nat({ max: 9 }), { maxLength: 3 }),
+      isRoot: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(fc.array(node, { maxLength: 15 }), (nodes) => {
+        const memory = new CallMemory();
+        const calls: RecordedCall[] = [];
+        for (const [at, { from, added, reply, isRoot }] of nodes.entries()) {
+          const parent = isRoot ? undefined : calls[from];
+          const prefix = parent ? [...Array.from(parent.promptIds), ...Array.from(parent.replyIds)] : [];
+          const texts = [...(parent?.request.messages ?? []).map((message) => String(message.content)), `m${at % 3}`];
+          const one = call(`c${at}`, [...prefix, ...added], reply, texts);
+          memory.add(one, parent?.id ?? null, prefix.length);
+          calls.push(one);
+        }
+        expect(memory.calls.map(plain)).toEqual(calls.map(plain));
+      }),
+    );
+  });
+
+  it("keeps one object for what a conversation repeats, and one array for its ids", () => {
+    const memory = new CallMemory();
+    memory.add(call("a", [1, 2], [3], ["x"]), null, 0);
+    memory.add(call("b", [1, 2, 3, 4], [5], ["x", "y"]), "a", 3);
+    memory.add(call("c", [1, 2, 3, 4, 5, 6], [7], ["x", "y", "z"]), "b", 5);
+    const [a, b, c] = memory.calls;
+    expect(c?.request.messages[0]).toBe(a?.request.messages[0]);
+    expect(c?.request.messages[1]).toBe(b?.request.messages[1]);
+    expect(c?.request.tools).toBe(a?.request.tools);
+    for (let turn = 0; turn < 1000; turn++) {
+      const last = memory.calls.at(-1) as RecordedCall;
+      const prefix = [...Array.from(last.promptIds), ...Array.from(last.replyIds)];
+      memory.add(call(`t${turn}`, [...prefix, 1], [2], ["x"]), last.id, prefix.length);
+    }
+    const buffers = new Set(memory.calls.map(({ promptIds }) => (promptIds as Int32Array).buffer));
+    const bytes = [...buffers].reduce((sum, buffer) => sum + buffer.byteLength, 0);
+    expect(bytes).toBeLessThan(2010 * 4 * 8);
+  });
+
+  it("forgets a reply that was not delivered", () => {
+    const memory = new CallMemory();
+    memory.add(call("a", [1], [2], ["x"]), null, 0);
+    memory.forgetReply("a");
+    memory.forgetReply("nobody");
+    expect(memory.calls.map(plain)).toEqual([plain({ ...call("a", [1], [2], ["x"]), reply: null })]);
+  });
+});
+
+describe("equal JSON", () => {
+  it("is decided by content", () => {
+    const json = fc.jsonValue();
+    fc.assert(fc.property(json, (value) => equalJson(value, structuredClone(value))));
+    fc.assert(fc.property(json, json, (a, b) => !equalJson(a, b) || JSON.stringify(a) === JSON.stringify(b)));
+    expect(equalJson({ a: 1 }, { a: 1, b: undefined })).toBe(false);
+    expect(equalJson([1], { 0: 1 })).toBe(false);
+    expect(equalJson(null, {})).toBe(false);
+    expect(equalJson({ a: 1, b: 2 }, { b: 2, a: 1 })).toBe(true);
+  });
+});
