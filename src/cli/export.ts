@@ -3,6 +3,7 @@ import { FormatError } from "../core/errors.ts";
 import type { Files } from "../schema/files.ts";
 import { UsageError } from "./args.ts";
 import type { Command, CommandContext } from "./command.ts";
+import { counted } from "./counted.ts";
 import { exportModel } from "./export_model.ts";
 import { modelFolderOf } from "./model_place.ts";
 
@@ -35,7 +36,7 @@ async function runExport(context: CommandContext): Promise<number> {
   if (context.json) {
     context.printJson({ out, source, tensors, parameters, weights_sha256: weightsSha256, files: written.files });
   } else {
-    context.print(`Wrote ${out} from ${source}: ${tensors} tensors, ${parameters.toLocaleString("en")} parameters.`);
+    context.print(`Wrote ${out} from ${source}: ${counted(tensors, "tensor")}, ${counted(parameters, "parameter")}.`);
   }
   return 0;
 }

@@ -4,6 +4,7 @@ import type { CallRecord, Store } from "../schema/store.ts";
 import type { Rollout, RolloutEvent } from "../schema/wire.ts";
 import { callEvent } from "../store/call_event.ts";
 import type { Tokenizer } from "../text/tokenizer.ts";
+import { counted } from "./counted.ts";
 import { rolloutLine } from "./inspect_table.ts";
 import { visible } from "./visible_text.ts";
 
@@ -52,14 +53,18 @@ function versionText(versions: Int32Array): string {
 function originText(link: TreeCall, number: (id: string) => number, call: CallRecord, isFirst: boolean): string {
   const total = call.tokens.promptIds.length;
   if (link.parent !== null) {
-    return `continues [${number(link.parent)}]: ${link.prefix} tokens kept, ${total - link.prefix} new`;
+    return `continues [${number(link.parent)}]: ${counted(link.prefix, "token")} kept, ${total - link.prefix} new`;
   }
   const root = isFirst ? "first of its attempt" : `begins anew (${link.break ?? "no reason recorded"})`;
-  return `${root}: ${total} tokens`;
+  return `${root}: ${counted(total, "token")}`;
 }
 
 function replyFacts({ tokens, finishReason, policy, own, delivery, truncated }: CallRecord): string {
-  const facts = [`reply ${tokens.replyIds.length} tokens`, finishReason ?? "no finish reason", `by ${visible(policy)}`];
+  const facts = [
+    `reply of ${counted(tokens.replyIds.length, "token")}`,
+    finishReason ?? "no finish reason",
+    `by ${visible(policy)}`,
+  ];
   if (own && tokens.versions.length > 0) facts.push(`version ${versionText(tokens.versions)}`);
   if (truncated) facts.push("truncated distribution");
   return [...facts, delivery].join(", ");
@@ -104,7 +109,7 @@ export async function rolloutText(store: Store, rollout: Rollout, tokenizer: Tok
   const events = (await otherEvents(store, id)).map(eventLine);
   const rewards = line.reward === null ? "no reward" : `reward ${line.reward}`;
   return [
-    `${visible(id)}: ${line.state}, ${line.mode}, ${rewards}, ${calls.length} calls, ${line.attempts} attempts`,
+    `${visible(id)}: ${line.state}, ${line.mode}, ${rewards}, ${counted(calls.length, "call")}, ${counted(line.attempts, "attempt")}`,
     `input: ${visible(JSON.stringify(rollout.input))}`,
     ...(line.error === null ? [] : [`error: ${visible(line.error)}`]),
     ...blocks,

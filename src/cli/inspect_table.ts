@@ -1,6 +1,7 @@
 import { rewardOf } from "../experiment/groups.ts";
 import type { CallRecord, Store } from "../schema/store.ts";
 import { eventTypes, type Rollout } from "../schema/wire.ts";
+import { counted } from "./counted.ts";
 import { visible } from "./visible_text.ts";
 
 /** One line of the table: a rollout, and what its counting attempt did. */
@@ -80,5 +81,5 @@ export function rolloutSummary(lines: readonly RolloutLine[]): string {
   const rewards = lines.flatMap(({ reward }) => (reward === null ? [] : [reward]));
   const mean = rewards.reduce((a, b) => a + b, 0) / rewards.length;
   const rewarded = rewards.length === 0 ? "no rewards yet" : `mean reward ${mean.toFixed(4)} of ${rewards.length}`;
-  return `${lines.length} rollouts${counts === "" ? "" : ` (${counts})`}, ${rewarded}.`;
+  return `${counted(lines.length, "rollout")}${counts === "" ? "" : ` (${counts})`}, ${rewarded}.`;
 }

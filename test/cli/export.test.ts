@@ -90,7 +90,7 @@ describe("leyden export", () => {
     const folder = await run(2, 10, 9);
     const newest = fresh();
     const said = await runLeyden(["export", "--model", folder, newest]);
-    expect(said.out).toBe(`Wrote ${newest} from ${folder}/checkpoints/step_10: 1 tensors, 1 parameters.\n`);
+    expect(said.out).toBe(`Wrote ${newest} from ${folder}/checkpoints/step_10: 1 tensor, 1 parameter.\n`);
     expect(said.err).toBe(`${folder}/checkpoints/step_10 has no tokenizer.json, so ${newest} has none.\n`);
     expect(await contents(newest)).toEqual({ w: ["F32", 10] });
     expect(readdirSync(newest).sort()).toEqual(["config.json", "model.safetensors"]);
