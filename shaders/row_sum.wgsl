@@ -1,6 +1,6 @@
-// Sum over a row that LANES invocations of a workgroup share. LANES = 1 gives each row one invocation and compiles to
-// no barrier (best on adapters that emulate workgroups); LANES = WG gives each row a workgroup. LANES divides WG and is
-// a power of two. Call it from uniform control flow: rows past the end take part with value 0.
+// Sum and maximum over a row that LANES invocations of a workgroup share. LANES = 1 gives each row one invocation and
+// compiles to no barrier (best on adapters that emulate workgroups); LANES = WG gives each row a workgroup. LANES divides
+// WG and is a power of two. Call them from uniform control flow: rows past the end take part too.
 override WG: u32 = 64u;
 override LANES: u32 = 64u;
 
@@ -24,4 +24,19 @@ fn row_sum(value: f32, lane: u32) -> f32 {
   let total = row_partial[lane - sub];
   workgroupBarrier();
   return total;
+}
+
+/// The largest value over the LANES invocations of this one's row.
+fn row_max(value: f32, lane: u32) -> f32 {
+  if (LANES == 1u) { return value; }
+  let sub = lane % LANES;
+  row_partial[lane] = value;
+  workgroupBarrier();
+  for (var half = LANES / 2u; half > 0u; half /= 2u) {
+    if (sub < half) { row_partial[lane] = max(row_partial[lane], row_partial[lane + half]); }
+    workgroupBarrier();
+  }
+  let largest = row_partial[lane - sub];
+  workgroupBarrier();
+  return largest;
 }

@@ -50,8 +50,9 @@ function scalarOf(extent: Extent): ScalarArg {
   return typeof extent !== "number" && extent.kind === "computed" ? extent.value : extent;
 }
 
-function operands({ a, b, c, bias, residual }: MatmulArgs): Record<string, Tensor> {
-  return { a, b, c, ...(bias === undefined ? {} : { bias }), ...(residual === undefined ? {} : { residual }) };
+/** What is added to the product. */
+function addends({ bias, residual }: MatmulArgs): Record<string, Tensor> {
+  return { ...(bias === undefined ? {} : { bias }), ...(residual === undefined ? {} : { residual }) };
 }
 
 /**
@@ -64,13 +65,14 @@ export function matmul(plan: PlanBuilder, args: MatmulArgs): void {
   checkOperands(args);
   const { form, M, N, K } = args;
   const variant = variantOf(args);
+  const added = addends(args);
   const choices = selectMatmul(plan.device.caps, form, extentMax(M), typeof M === "number", args.families);
   for (const [i, { choice, fromRows }] of choices.entries()) {
     const below = choices[i + 1]?.fromRows ?? Number.POSITIVE_INFINITY;
     const columns = Math.ceil(N / columnsOf(choice));
     const served = (rows: number): boolean => rows >= fromRows && rows < below;
     plan.dispatch(choice.family === "workgroup" ? workgroupKernel(variant) : generate(variant, choice), {
-      tensors: operands(args),
+      tensors: { a: args.a, b: args.b, c: args.c, ...added },
       scalars: { m: scalarOf(M), n: N, k: scalarOf(K), add: args.accumulate === true ? 1 : 0 },
       constants:
         choice.family === "workgroup"
@@ -78,7 +80,9 @@ export function matmul(plan: PlanBuilder, args: MatmulArgs): void {
           : {},
       workgroups: (v: PlanValues) => {
         const rows = extentValue(M, v);
-        return served(rows) ? [columns, Math.ceil(rows / choice.rows)] : [0];
+        // An empty chunk of records adds nothing to a gradient; do not read and write all of it for that.
+        const empty = args.accumulate === true && Object.keys(added).length === 0 && extentValue(K, v) === 0;
+        return served(rows) && !empty ? [columns, Math.ceil(rows / choice.rows)] : [0];
       },
     });
   }

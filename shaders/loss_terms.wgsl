@@ -1,0 +1,65 @@
+// The loss of one prediction record and its derivatives by the record's logprob and entropy.
+// kind 0, cross entropy: -logprob. kind 1, PPO: max(-A r, -A clip(r, 1-lo, 1+hi)), r = exp(clamp(logprob - old, +-20)),
+// for A < 0 at most -A * dual_clip (dual_clip 0: no bound). Plus kl_coef * KL estimator of d = logprob - ref: 1: d;
+// 2: d^2/2; 3: exp(-d) + d - 1 with -d clamped to +-20 and the value to +-10; minus entropy_coef * entropy. Derivatives are
+// those of the stated expressions, 0 where a clamp or clip is active. NaN in a field that is used stays NaN.
+// Sources: PPO Schulman et al. 2017 (arXiv:1707.06347); dual clip Ye et al. 2019 (arXiv:1912.09729); estimators
+// Schulman 2020, "Approximating KL divergence".
+struct LossTerms {
+  loss: f32, by_logprob: f32, by_entropy: f32, ratio: f32, clipped: f32, dual_clipped: f32, kl: f32
+}
+
+fn is_nan(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }
+
+/// clamp that keeps NaN, which WGSL's may turn into a bound.
+fn bounded(x: f32, low: f32, high: f32) -> f32 { return select(clamp(x, low, high), x, is_nan(x)); }
+
+/// exp(x) - 1 - x without the cancellation near 0.
+fn exp_tail(x: f32) -> f32 {
+  if (abs(x) > 0.5) { return exp(x) - 1.0 - x; }
+  var t = fma(x, 1.0 / 8.0, 1.0);
+  t = fma(t * x, 1.0 / 7.0, 1.0);
+  t = fma(t * x, 1.0 / 6.0, 1.0);
+  t = fma(t * x, 1.0 / 5.0, 1.0);
+  t = fma(t * x, 1.0 / 4.0, 1.0);
+  t = fma(t * x, 1.0 / 3.0, 1.0);
+  return 0.5 * x * x * t;
+}
+
+/// (value, derivative by d) of a KL estimator.
+fn kl_term(d: f32) -> vec2f {
+  if (dims.kl_kind == 1u) { return vec2f(d, 1.0); }
+  if (dims.kl_kind == 2u) { return vec2f(0.5 * d * d, d); }
+  let x = bounded(-d, -20.0, 20.0);
+  let value = exp_tail(x);
+  if (value > 10.0) { return vec2f(10.0, 0.0); }
+  return vec2f(value, -(value + x));
+}
+
+fn ppo_terms(logprob: f32, a: f32, old: f32) -> LossTerms {
+  let diff = logprob - old;
+  let ratio = exp(bounded(diff, -20.0, 20.0));
+  let plain = -a * ratio;
+  let limited = -a * bounded(ratio, 1.0 - dims.clip_low, 1.0 + dims.clip_high);
+  let clipped = limited > plain;
+  var loss = select(plain, limited, clipped);
+  let bound = -a * dims.dual_clip;
+  let dual_clipped = dims.dual_clip > 0.0 && a < 0.0 && loss > bound;
+  loss = select(loss, bound, dual_clipped);
+  let flat = clipped || dual_clipped || abs(diff) > 20.0;
+  return LossTerms(loss, select(plain, 0.0, flat), 0.0, ratio, f32(clipped), f32(dual_clipped), 0.0);
+}
+
+fn loss_terms(logprob: f32, entropy: f32, a: f32, old: f32, reference: f32) -> LossTerms {
+  var terms = LossTerms(-logprob, -1.0, 0.0, 1.0, 0.0, 0.0, 0.0);
+  if (dims.kind == 1u) { terms = ppo_terms(logprob, a, old); }
+  if (dims.kl_coef != 0.0) {
+    let kl = kl_term(logprob - reference);
+    terms.kl = kl.x;
+    terms.loss = fma(dims.kl_coef, kl.x, terms.loss);
+    terms.by_logprob = fma(dims.kl_coef, kl.y, terms.by_logprob);
+  }
+  terms.loss = fma(-dims.entropy_coef, entropy, terms.loss);
+  terms.by_entropy = -dims.entropy_coef;
+  return terms;
+}
