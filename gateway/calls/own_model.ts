@@ -81,7 +81,8 @@ export class OwnModel {
         model: config.modelName,
         replies: replies.map(({ reply }) => reply),
         tokenText: (id) => model.tokenText(id),
-        showTokenIds: call.tokenIds ?? config.includeTokenIds,
+        // A prompt may have tens of thousands of ids: a stream shows them when asked only.
+        showTokenIds: call.tokenIds ?? (config.includeTokenIds && !call.stream),
       };
       const json = dialect.write(answer, call);
       if (!owner) return { status: 200, json, watch: unwatched };

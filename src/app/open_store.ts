@@ -4,6 +4,7 @@ import type { HostPlatform } from "../schema/platform.ts";
 import type { Store } from "../schema/store.ts";
 import { MemoryStore } from "../store/memory_store.ts";
 import { openSqlStore } from "../store/sql_store.ts";
+import { parseStoreFaults, withStoreFaults } from "../store/store_faults.ts";
 
 /** True when a lease's owner was a process of this machine that has ended. */
 function isGone(owner: string): boolean {
@@ -18,9 +19,12 @@ function isGone(owner: string): boolean {
 }
 
 /** Opens a store for writing: "memory", or a SQLite file. @throws StoreError */
-export async function openStore({ sql, clock }: HostPlatform, place: string): Promise<Store> {
-  if (place === "memory") return new MemoryStore();
-  return await openSqlStore({ driver: sql, clock, path: place, lease: { owner: `${hostname()}:${pid}`, isGone } });
+export async function openStore({ sql, clock, env }: HostPlatform, place: string): Promise<Store> {
+  const faults = parseStoreFaults(env.LEYDEN_FAULT);
+  const lease = { owner: `${hostname()}:${pid}`, isGone };
+  const isMemory = place === "memory";
+  const store = isMemory ? new MemoryStore() : await openSqlStore({ driver: sql, clock, path: place, lease });
+  return withStoreFaults(store, faults, () => process.kill(pid, "SIGKILL"));
 }
 
 /** Opens a SQLite file beside whoever writes to it. @throws StoreError */
