@@ -4,13 +4,18 @@ import { readTensor } from "../io/safetensors.ts";
 import { readSafetensorsHeader, type TensorEntry } from "../io/safetensors_header.ts";
 import type { WeightSource } from "./load_weights.ts";
 
+/** A file's tensors with its metadata. */
+export interface MemoryWeights extends WeightSource {
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
 /**
  * The tensors of a safetensors file held in memory (a checkpoint's bytes).
  * @throws FormatError one of `readSafetensorsHeader`'s
  */
-export async function memoryWeights(path: string, bytes: Uint8Array): Promise<WeightSource> {
+export async function memoryWeights(path: string, bytes: Uint8Array): Promise<MemoryWeights> {
   const source = memorySource(path, bytes);
-  const { tensors } = await readSafetensorsHeader(source);
+  const { tensors, metadata } = await readSafetensorsHeader(source);
   const entries = new Map(tensors.map((t) => [t.name, t]));
   const entry = (name: string): TensorEntry => {
     const found = entries.get(name);
@@ -20,5 +25,5 @@ export async function memoryWeights(path: string, bytes: Uint8Array): Promise<We
       data: { file: path, tensor: name },
     });
   };
-  return { path, names: [...entries.keys()], entry, read: (name) => readTensor(source, entry(name)) };
+  return { path, metadata, names: [...entries.keys()], entry, read: (name) => readTensor(source, entry(name)) };
 }
