@@ -51,6 +51,7 @@ export class Controller {
 
   /** Works until the signal fires, then ends every agent and resolves once all is settled. */
   async run(signal: AbortSignal): Promise<void> {
+    signal.addEventListener("abort", () => this.stop(), { once: true });
     let cursor: number | null = null;
     while (!signal.aborted) {
       try {
@@ -139,8 +140,9 @@ export class Controller {
 
   /** Starts waiting rollouts while there is room. */
   private fill(): void {
+    if (this.stopping) return;
     for (const [id, { rollout, left }] of this.queue) {
-      if (this.stopping || this.active.size >= this.options.concurrency || !this.gate.enter(id)) return;
+      if (this.active.size >= this.options.concurrency || !this.gate.enter(id)) return;
       this.queue.delete(id);
       left.abort();
       const abort = new AbortController();
@@ -162,12 +164,17 @@ export class Controller {
     this.tasks.add(tracked);
   }
 
-  private async shutDown(): Promise<void> {
+  /** From here on nothing is admitted or started, and every agent is asked to end. */
+  private stop(): void {
     this.stopping = true;
+    for (const abort of this.active.values()) abort.abort("shutdown");
+  }
+
+  private async shutDown(): Promise<void> {
+    this.stop();
     const waiting = [...this.queue.values()];
     for (const { left } of waiting) left.abort();
     this.queue.clear();
-    for (const abort of this.active.values()) abort.abort("shutdown");
     const deadline = new AbortController();
     const late = this.deps.clock.sleep(this.options.limits.killGraceMs + shutdownMs, deadline.signal);
     void late.then(() => this.delivery.abort()).catch(() => undefined);

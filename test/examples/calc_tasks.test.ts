@@ -141,6 +141,13 @@ describe("calc streams", () => {
     expect(first.length).toBe(Number.POSITIVE_INFINITY);
   });
 
+  it("never repeat a question, although drawing would", () => {
+    const stream = dataset.train(1);
+    const n = 12_000;
+    expect(new Set(Array.from({ length: n }, (_, i) => stream.at(i).input.question)).size).toBe(n);
+    expect(new Set(problems(n).map(({ question }) => question)).size).toBeLessThan(n);
+  });
+
   it("keep the answer out of what the agent sees", () => {
     const row = dataset.train(1).at(0);
     expect(Object.keys(row.input)).toEqual(["question"]);

@@ -1,6 +1,5 @@
 /**
- * The controller's decisions: what starts when, what is tried again, and what deletion and shutdown do. Attempts are
- * faked; the store is real.
+ * The controller's decisions: what starts when, and what is tried again. Attempts are faked; the store is real.
  */
 import { describe, expect, it } from "vitest";
 import { fakeRig, wrapped } from "./fake_rig.ts";
@@ -108,9 +107,34 @@ describe("starting", () => {
     await rig.outcome("a");
     expect(runner.ids).toEqual(["a/0"]);
   });
+
+  it("waits for the limit of no rollout that was started: shutdown is at once", async () => {
+    const { rig, runner } = fakeRig({ clock: new ManualClock(), limits: { queueMs: 60_000 } });
+    rig.start();
+    await rig.enqueue("a");
+    (await runner.started("a/0")).exit(0);
+    await rig.outcome("a");
+    await rig.stop();
+  });
 });
 
 describe("attempts", () => {
+  it.each([
+    [500, 0, 500],
+    [500, 2, 500],
+    [5000, 2, 2000],
+    [0, 2, 2000],
+    [0, 0, 0],
+  ])(
+    "with a limit of %i ms and a rollout's own of %i s run at most %i ms (0: without end)",
+    async (runMs, own, limit) => {
+      const { rig, runner } = fakeRig({ limits: { runMs } });
+      rig.start();
+      await rig.enqueue("a", { config: { timeout_seconds: own, local: null, k8s: null } });
+      expect((await runner.started("a/0")).spec.limits.runMs).toBe(limit);
+    },
+  );
+
   it("makes a new attempt with a new id after the machine's faults only", async () => {
     const { rig, runner } = fakeRig({ retries: { infrastructure: 1 } });
     rig.start();
@@ -166,78 +190,5 @@ describe("attempts", () => {
       class: "infrastructure",
       message: "The agent exited with code 1 after its model answered 503.",
     });
-  });
-});
-
-describe("what ends a rollout from outside", () => {
-  it("does not start a rollout that has ended in the meantime", async () => {
-    const { rig, runner } = fakeRig({
-      wrap: (own) =>
-        wrapped(own, {
-          async get(id) {
-            const rollout = await own.get(id);
-            return rollout && { ...rollout, status: { ...rollout.status, state: "failed" as const } };
-          },
-        }),
-    });
-    await rig.enqueue("a");
-    rig.start();
-    expect((await rig.outcome("a")).failure?.code).toBe("cancelled");
-    expect(runner.ids).toEqual([]);
-  });
-
-  it("ends the agent of a rollout that was deleted, or that somebody else has ended", async () => {
-    const { rig, runner } = fakeRig();
-    rig.start();
-    await rig.enqueue("gone");
-    await rig.enqueue("over");
-    await runner.started("gone/0");
-    await runner.started("over/0");
-    await rig.store.append([{ type: "rollout_deleted", rolloutId: "gone", at: 0 }]);
-    await rig.client.patch("over", { state: "failed", error_message: "by hand" });
-    expect((await rig.outcome("gone")).failure?.code).toBe("cancelled");
-    expect((await rig.outcome("over")).failure?.code).toBe("cancelled");
-    expect((await rig.rollout("over")).status.error_message).toBe("by hand");
-    expect(rig.controller.stats().undelivered).toBe(2);
-  });
-
-  it("forgets a queued rollout that was deleted", async () => {
-    const { rig, runner } = fakeRig({ concurrency: 1 });
-    for (const id of ["a", "b", "c"]) await rig.enqueue(id);
-    rig.start();
-    const first = await runner.started("a/0");
-    await rig.store.append([{ type: "rollout_deleted", rolloutId: "b", at: 0 }]);
-    await settle();
-    first.exit(0);
-    await runner.started("c/0");
-    expect(runner.ids).toEqual(["a/0", "c/0"]);
-  });
-
-  it("at shutdown ends all, starts none, and fails what is unfinished", async () => {
-    const { rig, runner } = fakeRig({ concurrency: 1 });
-    for (const id of ["a", "b"]) await rig.enqueue(id);
-    rig.start();
-    await runner.started("a/0");
-    await rig.stop();
-    await rig.enqueue("c");
-    expect(runner.ids).toEqual(["a/0"]);
-    expect((await rig.rollout("a")).status).toMatchObject({
-      state: "failed",
-      error_message: "shutdown: The controller shut down.",
-    });
-    expect((await rig.rollout("b")).status.error_message).toBe(
-      "shutdown: The controller shut down before the rollout was started.",
-    );
-    expect((await rig.rollout("c")).status.state).toBe("queuing");
-  });
-
-  it("at shutdown leaves what is unfinished for the next controller where that is asked", async () => {
-    const { rig, runner } = fakeRig({ concurrency: 1, onShutdown: "leave" });
-    for (const id of ["a", "b"]) await rig.enqueue(id);
-    rig.start();
-    await runner.started("a/0");
-    await rig.stop();
-    expect((await rig.rollout("a")).status).toMatchObject({ state: "running", last_attempt_id: "0" });
-    expect((await rig.rollout("b")).status.state).toBe("queuing");
   });
 });

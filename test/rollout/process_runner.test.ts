@@ -6,6 +6,13 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { systemClock } from "../../src/platform/clock.ts";
+import { nodeFiles } from "../../src/platform/node_files.ts";
+import { systemProcesses } from "../../src/platform/node_processes.ts";
+import { agentAccess } from "../../src/rollout/agent_access.ts";
+import { ProcessRunner } from "../../src/rollout/process_runner.ts";
+import { defaultRunLimits } from "../../src/schema/agent.ts";
+import { newRollout } from "../../src/schema/rollout.ts";
 import { Rig, tempFolder } from "./rig.ts";
 
 const { runScript } = Rig;
@@ -76,7 +83,7 @@ describe("how an agent ends", () => {
 describe("limits", () => {
   it("ends an agent that runs too long, and every process of its group", async () => {
     const { rig, outcome } = await runScript("sleep 60 & echo $!; sleep 60", {
-      limits: { runMs: 150, killGraceMs: 50 },
+      limits: { runMs: 400, killGraceMs: 50 },
     });
     expect(outcome).toMatchObject({ attemptId: "0", failure: { code: "run_timeout", class: "limit" } });
     expect(outcome.failure?.message).toMatch(/^The agent timed out after \d+ s\.$/);
@@ -92,14 +99,14 @@ describe("limits", () => {
 
   it("kills an agent that ignores being asked", async () => {
     const { outcome } = await runScript("trap '' TERM; while :; do sleep 0.01; done", {
-      limits: { runMs: 100, killGraceMs: 50 },
+      limits: { runMs: 400, killGraceMs: 50 },
     });
     expect(outcome).toMatchObject({ failure: { code: "run_timeout" }, exit: { signal: "SIGKILL" } });
   });
 
   it("lets an agent clean up when it is asked to end", async () => {
     const { rig } = await runScript("trap 'echo bye; exit 0' TERM; while :; do sleep 0.01; done", {
-      limits: { runMs: 150, killGraceMs: 5000 },
+      limits: { runMs: 400, killGraceMs: 5000 },
     });
     expect(read(rig, "0", "stdout.log")).toBe("bye\n");
   });
@@ -130,11 +137,11 @@ describe("limits", () => {
   });
 
   it("does not take output, calls or waiting for a reply for silence", async () => {
-    const talking = await runScript("for i in 1 2 3 4 5 6; do sleep 0.05; echo $i; done", {
-      limits: { silenceMs: 160 },
+    const talking = await runScript("for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.06; echo $i; done", {
+      limits: { silenceMs: 450 },
     });
     expect(talking.outcome.state).toBe("succeeded");
-    const waiting = await runScript("sleep 0.3", { limits: { silenceMs: 160 }, waitingCalls: () => 1 });
+    const waiting = await runScript("sleep 0.6", { limits: { silenceMs: 450 }, waitingCalls: () => 1 });
     expect(waiting.outcome.state).toBe("succeeded");
   });
 });
@@ -217,12 +224,21 @@ describe("what an agent is given", () => {
     expect(existsSync(join(rig.folder, "attempts", "%2E%2E", "0", "result.json"))).toBe(true);
   });
 
+  it("starts no process for an attempt that was ended before", async () => {
+    const refuse = () => Promise.reject(new Error("spawned"));
+    const runner = new ProcessRunner({ processes: { spawn: refuse }, files: nodeFiles, clock: systemClock });
+    const rollout = newRollout({ input: null }, "r1", 0);
+    const access = agentAccess("http://gw", rollout, "0", "key");
+    const agent = { command: ["true"] };
+    const spec = { rollout, attemptId: "0", folder: tempFolder(), access, agent, limits: defaultRunLimits };
+    const signal = AbortSignal.abort("shutdown");
+    const end = await runner.run(spec, { signal, onStarted: () => undefined, activity: async () => 0 });
+    expect(end).toMatchObject({ exit: null, stopped: "shutdown", startError: null });
+  });
+
   it("starts under a launcher, such as nice", async () => {
-    const { ProcessRunner } = await import("../../src/rollout/process_runner.ts");
-    const { nodeFiles: files } = await import("../../src/platform/node_files.ts");
-    const { systemProcesses: processes } = await import("../../src/platform/node_processes.ts");
-    const { systemClock: clock } = await import("../../src/platform/clock.ts");
-    const runner = new ProcessRunner({ processes, files, clock, launcher: ["nice", "-n", "7"] });
+    const launcher = ["nice", "-n", "7"];
+    const runner = new ProcessRunner({ processes: systemProcesses, files: nodeFiles, clock: systemClock, launcher });
     const { rig } = await runScript("nice", { runner });
     expect(Number(read(rig, "0", "stdout.log"))).toBeGreaterThanOrEqual(7);
   });

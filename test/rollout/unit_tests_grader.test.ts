@@ -53,6 +53,11 @@ describe("unit_tests", () => {
     expect(readFileSync(join(workspace, "tests/check.sh"), "utf8")).toBe("exit 0");
   });
 
+  it("puts a test file where the agent made a folder", async () => {
+    const workspace = place(tempFolder(), { "answer.txt": "right", "tests/check.sh/trap.txt": "" });
+    expect(await grade(workspace)).toMatchObject({ value: 1, reason: "tests_passed" });
+  });
+
   it("does not write through a link that the agent put in the tests' place", async () => {
     const outside = tempFolder();
     const workspace = place(tempFolder(), { "answer.txt": "right" });
