@@ -8,7 +8,6 @@
 struct Dims { count: u32, width: u32, add: u32 }
 
 override KIND: u32 = 0u;
-override GATED: bool = false;
 
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> x: array<f32>;          // (T,F) or (T,2F)
@@ -65,39 +64,47 @@ fn value_and_slope(v: f32) -> vec2f {
   return gelu_tanh(v);
 }
 
-/// Index in x of output element i's (gate) input; its up input is width further.
-fn input_of(i: u32) -> u32 {
-  if (GATED) { return i + (i / dims.width) * dims.width; }
-  return i;
-}
-
 @compute @workgroup_size(WG)
 fn forward(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
            @builtin(local_invocation_index) lane: u32) {
   let span = span_of(group, groups, lane, dims.count);
+  for (var i = span.first; i < span.end; i += WG) { y[i] = value_and_slope(x[i]).x; }
+}
+
+@compute @workgroup_size(WG)
+fn forward_gated(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
+                 @builtin(local_invocation_index) lane: u32) {
+  let span = span_of(group, groups, lane, dims.count);
+  var cell = cell_of(span.first, dims.width);
   for (var i = span.first; i < span.end; i += WG) {
-    let at = input_of(i);
-    var value = value_and_slope(x[at]).x;
-    if (GATED) { value *= x[at + dims.width]; }
-    y[i] = value;
+    let at = i + cell.row * dims.width;
+    y[i] = value_and_slope(x[at]).x * x[at + dims.width];
+    cell = next_cell(cell, dims.width);
   }
 }
 
-fn store(at: u32, value: f32) { dx[at] = select(value, dx[at] + value, dims.add == 1u); }
+fn store(at: u32, value: f32) {
+  if (dims.add == 1u) { dx[at] += value; } else { dx[at] = value; }
+}
 
 @compute @workgroup_size(WG)
 fn backward(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
             @builtin(local_invocation_index) lane: u32) {
   let span = span_of(group, groups, lane, dims.count);
+  for (var i = span.first; i < span.end; i += WG) { store(i, dy[i] * value_and_slope(x[i]).y); }
+}
+
+@compute @workgroup_size(WG)
+fn backward_gated(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
+                  @builtin(local_invocation_index) lane: u32) {
+  let span = span_of(group, groups, lane, dims.count);
+  var cell = cell_of(span.first, dims.width);
   for (var i = span.first; i < span.end; i += WG) {
-    let at = input_of(i);
+    let at = i + cell.row * dims.width;
     let f = value_and_slope(x[at]);
     let g = dy[i];
-    if (GATED) {
-      store(at, g * f.y * x[at + dims.width]);
-      store(at + dims.width, g * f.x);
-    } else {
-      store(at, g * f.y);
-    }
+    store(at, g * f.y * x[at + dims.width]);
+    store(at + dims.width, g * f.x);
+    cell = next_cell(cell, dims.width);
   }
 }

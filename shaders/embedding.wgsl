@@ -23,10 +23,11 @@ struct Dims { count: u32, width: u32, scale: f32, first: u32, rows: u32 }
 fn forward(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
            @builtin(local_invocation_index) lane: u32) {
   let span = span_of(group, groups, lane, dims.count);
+  var cell = cell_of(span.first, dims.width);
   for (var i = span.first; i < span.end; i += WG) {
-    let t = i / dims.width;
-    let id = ids[t] - dims.first;
-    if (id < dims.rows) { y[i] = dims.scale * w[id * dims.width + i - t * dims.width]; }
+    let id = ids[cell.row] - dims.first;
+    if (id < dims.rows) { y[i] = dims.scale * w[id * dims.width + cell.col]; }
+    cell = next_cell(cell, dims.width);
   }
 }
 
@@ -35,11 +36,12 @@ fn forward(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups:
 fn forward_at(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
               @builtin(local_invocation_index) lane: u32) {
   let span = span_of(group, groups, lane, dims.count);
+  var cell = cell_of(span.first, dims.width);
   for (var i = span.first; i < span.end; i += WG) {
-    let t = i / dims.width;
-    let c = i - t * dims.width;
-    let id = ids[t] - dims.first;
-    if (id < dims.rows) { y[i] = fma(dims.scale, w[id * dims.width + c], wpe[pos[t] * dims.width + c]); }
+    let id = ids[cell.row] - dims.first;
+    let at = pos[cell.row] * dims.width + cell.col;
+    if (id < dims.rows) { y[i] = fma(dims.scale, w[id * dims.width + cell.col], wpe[at]); }
+    cell = next_cell(cell, dims.width);
   }
 }
 
@@ -47,15 +49,16 @@ fn forward_at(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) grou
 fn backward(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
             @builtin(local_invocation_index) lane: u32) {
   let span = span_of(group, groups, lane, dims.count);
+  var cell = cell_of(span.first, dims.width);
   for (var i = span.first; i < span.end; i += WG) {
-    let u = i / dims.width;
-    let c = i - u * dims.width;
-    let id = uniq[u] - dims.first;
-    if (id >= dims.rows) { continue; }
-    var sum = 0.0;
-    let end = off[u + 1u];
-    for (var k = off[u]; k < end; k++) { sum += dy[order[k] * dims.width + c]; }
-    let at = id * dims.width + c;
-    dw[at] = fma(dims.scale, sum, dw[at]);
+    let id = uniq[cell.row] - dims.first;
+    if (id < dims.rows) {
+      var sum = 0.0;
+      let end = off[cell.row + 1u];
+      for (var k = off[cell.row]; k < end; k++) { sum += dy[order[k] * dims.width + cell.col]; }
+      let at = id * dims.width + cell.col;
+      dw[at] = fma(dims.scale, sum, dw[at]);
+    }
+    cell = next_cell(cell, dims.width);
   }
 }

@@ -70,7 +70,7 @@ fn backward(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups
     let i = base + c;
     var g = dy[i];
     if (normed) { g = r * (dy[i] * gain(head, c) - qkv[i] * mean); }
-    dqkv[i] = select(g, dqkv[i] + g, dims.add == 1u);
+    if (dims.add == 1u) { dqkv[i] += g; } else { dqkv[i] = g; }
   }
 }
 

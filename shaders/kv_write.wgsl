@@ -17,13 +17,14 @@ const NONE = 0xffffffffu;
 fn kv_write(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
             @builtin(local_invocation_index) lane: u32) {
   let span = span_of(group, groups, lane, dims.count);
+  var cell = cell_of(span.first, dims.width);
   for (var i = span.first; i < span.end; i += WG) {
-    let t = i / dims.width;
-    let c = i - t * dims.width;
-    let slot = slots[t];
-    if (slot == NONE) { continue; }
-    let key = t * dims.row_stride + dims.first_key + c;
-    k_pages[slot * dims.width + c] = qkv[key];
-    v_pages[slot * dims.width + c] = qkv[key + dims.width];
+    let slot = slots[cell.row];
+    if (slot != NONE) {
+      let key = cell.row * dims.row_stride + dims.first_key + cell.col;
+      k_pages[slot * dims.width + cell.col] = qkv[key];
+      v_pages[slot * dims.width + cell.col] = qkv[key + dims.width];
+    }
+    cell = next_cell(cell, dims.width);
   }
 }

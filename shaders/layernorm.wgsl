@@ -88,7 +88,7 @@ fn backward(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups
   for (var c = first; c < end; c += LANES) {
     let i = base + c;
     let g = r * (dy[i] * w[c] - mean_g - (x[i] - m) * r * mean_dot);
-    dx[i] = select(g, dx[i] + g, dims.add == 1u);
+    if (dims.add == 1u) { dx[i] += g; } else { dx[i] = g; }
   }
 }
 

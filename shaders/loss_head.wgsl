@@ -174,6 +174,6 @@ fn scatter(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups:
     var sum = 0.0;
     for (var k = off[t]; k < end; k++) { sum += dhg[order[k] * dims.width + c]; }
     let i = t * dims.width + c;
-    dh[i] = select(dh[i] + sum, sum, dims.fresh == 1u);
+    if (dims.fresh == 1u) { dh[i] = sum; } else { dh[i] += sum; }
   }
 }

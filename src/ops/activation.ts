@@ -1,13 +1,16 @@
 import { ShapeError } from "../core/errors.ts";
-import { kernel } from "../gpu/kernel.ts";
+import { type Kernel, kernel } from "../gpu/kernel.ts";
 import type { PlanBuilder } from "../gpu/plan_builder.ts";
 import { type Dim, dimText, type Tensor } from "../gpu/tensor.ts";
 import { wgsl } from "../gpu/wgsl.gen.ts";
 import { elementCount, elementGrid, groupsOver } from "./grid.ts";
 import type { Op } from "./op.ts";
 
-const forward = kernel("activation", wgsl.activation, "forward", ["x", "y"]);
-const backward = kernel("activation", wgsl.activation, "backward", ["x", "dy", "dx"]);
+const entry = (name: string, uses: readonly string[]): Kernel => kernel("activation", wgsl.activation, name, uses);
+const forward = entry("forward", ["x", "y"]);
+const forwardGated = entry("forward_gated", ["x", "y"]);
+const backward = entry("backward", ["x", "dy", "dx"]);
+const backwardGated = entry("backward_gated", ["x", "dy", "dx"]);
 
 const kinds = ["silu", "gelu", "gelu_tanh"] as const;
 
@@ -55,20 +58,27 @@ export const activation: Op<ActivationIn, { readonly y: Tensor }, ActivationSave
       throw new ShapeError("activation.x", expected, x.shape.map(dimText), "Pass rows of F, or of [gate | up].");
     }
     const y = plan.temp([rows, width], "activation.y");
-    dispatchElements(plan, forward, { x, y }, [rows, width], o, 0);
+    dispatchElements(plan, o.gated ? forwardGated : forward, { x, y }, [rows, width], o, 0);
     return { out: { y }, saved: { x, shape: [rows, width], options: o } };
   },
 
   backward(plan, { x, shape, options }, { y: dy }, into) {
     const dx = into.x ?? plan.temp(x.shape, "activation.dx");
-    dispatchElements(plan, backward, { x, dy, dx }, shape, options, into.x === undefined ? 0 : 1);
+    dispatchElements(
+      plan,
+      options.gated ? backwardGated : backward,
+      { x, dy, dx },
+      shape,
+      options,
+      into.x === undefined ? 0 : 1,
+    );
     return { x: dx };
   },
 };
 
 function dispatchElements(
   plan: PlanBuilder,
-  k: typeof forward,
+  k: Kernel,
   tensors: Record<string, Tensor>,
   shape: readonly [Dim, number],
   o: ActivationOptions,
@@ -78,7 +88,7 @@ function dispatchElements(
   plan.dispatch(k, {
     tensors,
     scalars: { count: elementCount(shape), width: shape[1], add },
-    constants: { ...grid.constants, KIND: kinds.indexOf(o.kind), GATED: o.gated ? 1 : 0 },
+    constants: { ...grid.constants, KIND: kinds.indexOf(o.kind) },
     workgroups: groupsOver(grid, shape),
   });
 }

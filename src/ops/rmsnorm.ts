@@ -1,18 +1,15 @@
 import { type Kernel, kernel } from "../gpu/kernel.ts";
 import type { PlanBuilder } from "../gpu/plan_builder.ts";
-import { dimValue, linearGroups, type PlanValues } from "../gpu/plan_values.ts";
-import { type Dim, dimMax, requireDims, type Tensor } from "../gpu/tensor.ts";
+import { dimValue } from "../gpu/plan_values.ts";
+import { type Dim, requireDims, type Tensor } from "../gpu/tensor.ts";
 import { wgsl } from "../gpu/wgsl.gen.ts";
+import { columnSum, columnWorkgroup, partGroups, partialSums, rowsPerPart } from "./column_sum.ts";
+import { rowGrid } from "./grid.ts";
 import type { Op } from "./op.ts";
 
 const forward = kernel("rmsnorm", wgsl.rmsnorm, "forward", ["x", "w", "y", "rstd"]);
 const backward = kernel("rmsnorm", wgsl.rmsnorm, "backward", ["x", "w", "rstd", "dy", "dx"]);
 const gainPart = kernel("rmsnorm", wgsl.rmsnorm, "gain_part", ["x", "rstd", "dy", "part"]);
-const gainSum = kernel("rmsnorm", wgsl.rmsnorm, "gain_sum", ["part", "dw"]);
-
-const workgroup = 64;
-/** Rows summed by one invocation of gain_part. */
-const rowsPerPart = 32;
 
 /** Inputs of RMSNorm. */
 export interface RmsnormIn {
@@ -38,10 +35,6 @@ export interface RmsnormSaved {
 
 const defaults: RmsnormOptions = { eps: 1e-5, shift: 0 };
 
-function rowGroups(rows: Dim): (v: PlanValues) => readonly number[] {
-  return (v) => linearGroups(dimValue(rows, v));
-}
-
 /**
  * RMSNorm over the last axis: y = x * rstd * (w + shift), rstd = 1 / sqrt(mean(x^2) + eps).
  * x (R,C), w (C) -> y (R,C); saves rstd (R).
@@ -60,51 +53,51 @@ export const rmsnorm: Op<RmsnormIn, { readonly y: Tensor }, RmsnormSaved, Rmsnor
     requireDims("rmsnorm.w", [cols], w, "Pass weights as long as a row.");
     const y = plan.temp(x.shape, "rmsnorm.y");
     const rstd = plan.temp([rows], "rmsnorm.rstd");
-    plan.dispatch(forward, {
-      tensors: { x, w, y, rstd },
-      scalars: scalars(rows, cols, o),
-      constants: { WG: workgroup },
-      workgroups: rowGroups(rows),
-    });
+    overRows(plan, forward, { x, w, y, rstd }, o, 0);
     return { out: { y }, saved: { x, w, rstd, options: o } };
   },
 
   backward(plan, { x, w, rstd, options }, { y: dy }, into) {
-    const [rows = 0, cols = 0] = x.shape;
     const dx = into.x ?? plan.temp(x.shape, "rmsnorm.dx");
-    const args = scalars(rows, cols, options);
-    if (into.w !== undefined) gainGradient(plan, { x, rstd, dy, dw: into.w }, args, rows, cols);
-    plan.dispatch(backward, {
-      tensors: { x, w, rstd, dy, dx },
-      scalars: { ...args, add: into.x === undefined ? 0 : 1 },
-      constants: { WG: workgroup },
-      workgroups: rowGroups(rows),
-    });
+    if (into.w !== undefined) gainGradient(plan, { x, rstd, dy, dw: into.w }, options);
+    overRows(plan, backward, { x, w, rstd, dy, dx }, options, into.x === undefined ? 0 : 1);
     return { x: dx, w: into.w };
   },
 };
 
-function scalars(rows: Dim, cols: Dim, o: RmsnormOptions): Record<string, Dim> {
-  return { rows, cols, eps: o.eps, shift: o.shift, add: 0, parts: 0 };
+function scalars(x: Tensor, o: RmsnormOptions, add: 0 | 1): Record<string, Dim> {
+  const [rows = 0, cols = 0] = x.shape;
+  return { rows, cols, eps: o.eps, shift: o.shift, add };
+}
+
+function overRows(
+  plan: PlanBuilder,
+  k: Kernel,
+  tensors: Record<string, Tensor> & { x: Tensor },
+  o: RmsnormOptions,
+  add: 0 | 1,
+): void {
+  const grid = rowGrid(plan.device);
+  plan.dispatch(k, {
+    tensors,
+    scalars: scalars(tensors.x, o, add),
+    constants: grid.constants,
+    workgroups: (v) => grid.groups(dimValue(tensors.x.shape[0] ?? 0, v)),
+  });
 }
 
 function gainGradient(
   plan: PlanBuilder,
   t: { x: Tensor; rstd: Tensor; dy: Tensor; dw: Tensor },
-  args: Record<string, Dim>,
-  rows: Dim,
-  cols: Dim,
+  o: RmsnormOptions,
 ): void {
-  const columnGroups = Math.ceil(dimMax(cols) / workgroup);
-  const parts = (v: PlanValues): number => Math.ceil(dimValue(rows, v) / rowsPerPart);
-  const part = plan.temp([Math.ceil(dimMax(rows) / rowsPerPart), cols], "rmsnorm.part");
-  const run = (k: Kernel, tensors: Record<string, Tensor>, workgroups: (v: PlanValues) => number[]): void =>
-    plan.dispatch(k, {
-      tensors,
-      scalars: { ...args, parts },
-      constants: { WG: workgroup, ROWS: rowsPerPart },
-      workgroups,
-    });
-  run(gainPart, { x: t.x, rstd: t.rstd, dy: t.dy, part }, (v) => [columnGroups, parts(v)]);
-  run(gainSum, { part, dw: t.dw }, () => [columnGroups]);
+  const [rows = 0, cols = 0] = t.x.shape;
+  const part = partialSums(plan, rows, cols as number, "rmsnorm.part");
+  plan.dispatch(gainPart, {
+    tensors: { x: t.x, rstd: t.rstd, dy: t.dy, part },
+    scalars: scalars(t.x, o, 0),
+    constants: { WG: columnWorkgroup, ROWS: rowsPerPart },
+    workgroups: partGroups(rows, cols as number),
+  });
+  columnSum(plan, part, rows, t.dw);
 }

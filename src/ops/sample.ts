@@ -2,7 +2,7 @@ import type { Device } from "../gpu/device.ts";
 import { type Kernel, kernel } from "../gpu/kernel.ts";
 import type { PlanBuilder } from "../gpu/plan_builder.ts";
 import { dimValue, linearGroups, type ScalarArg } from "../gpu/plan_values.ts";
-import { requireDims, type Tensor } from "../gpu/tensor.ts";
+import { dimMax, requireDims, type Tensor } from "../gpu/tensor.ts";
 import { wgsl } from "../gpu/wgsl.gen.ts";
 import { pageTokens } from "./kv_pages.ts";
 import type { SampleState } from "./sample_state.ts";
@@ -49,7 +49,7 @@ export function sample(plan: PlanBuilder, inputs: SampleIn, step: ScalarArg): vo
   if (forced !== undefined) {
     requireDims("sample.forced", [forced.shape[0] ?? 0, sequences], forced, "Pass one id per step and sequence.");
   }
-  const grid = rowsPerGroup(plan.device);
+  const grid = rowsPerGroup(plan.device, dimMax(vocab));
   plan.dispatch(grid.kernel, {
     tensors: { logits, seq, params, state: state.all, stops, pages, forced: forced ?? params, out },
     scalars: {
@@ -70,8 +70,15 @@ export function sample(plan: PlanBuilder, inputs: SampleIn, step: ScalarArg): vo
   });
 }
 
-/** A software adapter pays for every barrier and idle lane, so it gives a row one invocation, a GPU a workgroup. */
-function rowsPerGroup(device: Device): { kernel: Kernel; workgroup: number; rows: number } {
-  if (device.caps.deviceClass === "software") return { kernel: alone, workgroup: 8, rows: 8 };
-  return { kernel: shared, workgroup: 256, rows: 1 };
+/** Longest row that a software adapter leaves to one invocation. */
+const longestAlone = 4096;
+
+/**
+ * A software adapter pays for every barrier and idle lane, so it gives a row one invocation, or one subgroup's worth
+ * where the row is long; a GPU gives it a workgroup.
+ */
+function rowsPerGroup(device: Device, vocab: number): { kernel: Kernel; workgroup: number; rows: number } {
+  if (device.caps.deviceClass !== "software") return { kernel: shared, workgroup: 256, rows: 1 };
+  if (vocab <= longestAlone) return { kernel: alone, workgroup: 8, rows: 8 };
+  return { kernel: shared, workgroup: 8, rows: 1 };
 }

@@ -21,6 +21,7 @@ function reference(
 
 opcheck(rmsnorm, {
   reference,
+  variants: [{ deviceClass: "software" }, { deviceClass: "gpu" }],
   cases: [
     { shapes: { x: [1, 1], w: [1] } },
     { shapes: { x: [1, 8], w: [8] } },
