@@ -40,9 +40,9 @@ export async function evaluateModel(platform: HostPlatform, request: EvaluationR
     say,
   });
   try {
-    const { store, rolloutConfig, dataset, engine } = session;
+    const { store, rolloutConfig, hooks, dataset, engine } = session;
     const tasks = config.eval.tasks === 0 ? dataset.heldOut : dataset.heldOut.slice(0, config.eval.tasks);
-    const deps = { store, clock: platform.clock, rolloutConfig, signal, progress };
+    const deps = { store, clock: platform.clock, rolloutConfig, hooks, signal, progress };
     return { results: await evaluate(deps, "eval", tasks, samples), adapter: (await engine.info()).adapter };
   } finally {
     await session.close();

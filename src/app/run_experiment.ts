@@ -109,6 +109,7 @@ export async function runExperiment(platform: HostPlatform, request: RunRequest)
         folder,
         clock: platform.clock,
         rolloutConfig: session.rolloutConfig,
+        hooks: session.hooks,
         modelFiles: await modelTextFiles(platform.files, modelFolder),
         reporter,
         signal,

@@ -6,6 +6,7 @@ import { readTokenizerFiles } from "../io/tokenizer_folder.ts";
 import { Controller } from "../rollout/controller.ts";
 import type { ControllerReport } from "../rollout/controller_options.ts";
 import { bindGrader } from "../rollout/graders/registry.ts";
+import type { RolloutHooks } from "../rollout/hooks.ts";
 import { ProcessRunner } from "../rollout/process_runner.ts";
 import { Settler, taskOfRollout } from "../rollout/settle.ts";
 import { StoreClient } from "../rollout/store_client.ts";
@@ -52,6 +53,7 @@ export interface Session {
   readonly store: Store;
   readonly dataset: Dataset;
   readonly rolloutConfig: RolloutConfig;
+  readonly hooks: RolloutHooks;
   readonly gatewayUrl: string;
   /** Ends agents, gateway, engine and store, in this order. */
   close(): Promise<void>;
@@ -91,7 +93,8 @@ async function open(
   const app = await openGateway(platform, options, store, engine);
   const served = await listen(platform, app, { host: "127.0.0.1", port: 0 });
   opened.push(() => served.close(drainMs));
-  const controller = await openController(platform, options, store, app, served);
+  const hooks = await loadHooks(platform.files, configFolder, config.rollout.hooks);
+  const controller = await openController(platform, options, { store, app, served, hooks });
   await options.beforeAgents?.(store);
   const stop = new AbortController();
   const controlled = controller.run(stop.signal);
@@ -99,7 +102,7 @@ async function open(
     stop.abort();
     return controlled;
   });
-  return { engine, store, dataset, rolloutConfig: rolloutConfigOf(config), gatewayUrl: served.url, close };
+  return { engine, store, dataset, rolloutConfig: rolloutConfigOf(config), hooks, gatewayUrl: served.url, close };
 }
 
 function openSessionEngine(platform: HostPlatform, o: SessionOptions): Promise<Engine> {
@@ -146,13 +149,10 @@ async function openGateway(
 async function openController(
   platform: HostPlatform,
   options: SessionOptions,
-  store: Store,
-  app: GatewayApp,
-  served: ServedGateway,
+  { store, app, served, hooks }: { store: Store; app: GatewayApp; served: ServedGateway; hooks: RolloutHooks },
 ): Promise<Controller> {
   const { files, processes, clock } = platform;
-  const { config, configFolder } = options;
-  const r = config.rollout;
+  const r = options.config.rollout;
   const agent = await agentOf(platform, options);
   const client = new StoreClient({
     store,
@@ -165,7 +165,7 @@ async function openController(
   const settler = new Settler({
     rewardSource: r.reward,
     grader: r.reward === "grader" ? bindGrader(r.grader, r.graderOptions) : null,
-    hooks: await loadHooks(files, configFolder, r.hooks),
+    hooks,
     taskOf: taskOfRollout,
     tools: { files, processes, clock },
   });

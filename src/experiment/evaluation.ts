@@ -1,15 +1,17 @@
 import type { Clock } from "../core/clock.ts";
+import type { RolloutHooks } from "../rollout/hooks.ts";
 import type { Store } from "../schema/store.ts";
 import type { TaskRow } from "../schema/task.ts";
 import type { RolloutConfig } from "../schema/wire.ts";
 import { Completion } from "./completion.ts";
-import { createEvents, type Group, nameGroup, readGroup } from "./groups.ts";
+import { type Group, nameGroup, readGroup, startGroups } from "./groups.ts";
 
 /** What an evaluation needs of a running session. */
 export interface EvaluationDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly rolloutConfig: RolloutConfig;
+  readonly hooks: RolloutHooks;
   readonly signal: AbortSignal;
   /** Called whenever a rollout has finished. */
   readonly progress?: (finished: number, total: number) => void;
@@ -35,8 +37,8 @@ export async function evaluate(
   const groups = tasks.map((task, i) => nameGroup(`${label}-t${i}`, task, samples));
   const completion = new Completion(store);
   await completion.catchUp();
-  const now = clock.now() / 1000;
-  await store.append(groups.flatMap((g) => createEvents(g, false, deps.rolloutConfig, now)));
+  const { rolloutConfig: config, hooks } = deps;
+  await startGroups(groups, { store, isTrain: false, config, hooks, now: clock.now() / 1000 });
   await completion.waitFor(groups, groups.length, signal, () => {
     const finished = groups.reduce((n, g) => n + completion.finishedOf(g), 0);
     deps.progress?.(finished, tasks.length * samples);

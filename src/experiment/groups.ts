@@ -1,6 +1,7 @@
 import type { GroupRecord, RolloutRecord, CallRecord as TrainedCall } from "../rl/batch/batch_input.ts";
-import { newRollout } from "../schema/rollout.ts";
-import type { CallRecord, Store, StoreEvent } from "../schema/store.ts";
+import { enqueueEvents, type NamedCreate } from "../rollout/enqueue.ts";
+import type { RolloutHooks } from "../rollout/hooks.ts";
+import type { CallRecord, Store } from "../schema/store.ts";
 import type { TaskRow } from "../schema/task.ts";
 import { eventTypes, type Rollout, type RolloutConfig, type RolloutEvent } from "../schema/wire.ts";
 
@@ -17,18 +18,37 @@ export function nameGroup(id: string, task: TaskRow, size: number): Group {
   return { id, task, rolloutIds: Array.from({ length: size }, (_, j) => `${id}-s${j}`) };
 }
 
-/** Events that create a group's rollouts; ids that exist already are left as they are. */
-export function createEvents(group: Group, isTrain: boolean, config: RolloutConfig, now: number): StoreEvent[] {
-  return group.rolloutIds.map((id, index) => {
-    const create = {
-      input: group.task.input,
-      hidden: group.task.hidden,
-      is_train: isTrain,
-      config,
-      metadata: { task: group.task.id, group: group.id, sample_idx_in_batch: index },
-    };
-    return { type: "rollout_created", rollout: newRollout(create, id, now) };
-  });
+/** What new rollouts are made with. */
+export interface StartOptions {
+  readonly store: Store;
+  readonly isTrain: boolean;
+  readonly config: RolloutConfig;
+  readonly hooks: RolloutHooks;
+  /** Seconds since the epoch. */
+  readonly now: number;
+}
+
+/** Creates the rollouts of groups, each first shown to onEnqueue; those that exist already are left as they are. */
+export async function startGroups(groups: readonly Group[], o: StartOptions): Promise<void> {
+  const creates = groups.flatMap((group) => createsOf(group, o));
+  const known = await Promise.all(creates.map((create) => o.store.rollout(create.rollout_id)));
+  const events = await enqueueEvents(
+    creates.filter((_, i) => known[i] === null),
+    o.hooks,
+    o.now,
+  );
+  if (events.length > 0) await o.store.append(events);
+}
+
+function createsOf(group: Group, { isTrain, config }: StartOptions): NamedCreate[] {
+  return group.rolloutIds.map((id, index) => ({
+    rollout_id: id,
+    input: group.task.input,
+    hidden: group.task.hidden,
+    is_train: isTrain,
+    config,
+    metadata: { task: group.task.id, group: group.id, sample_idx_in_batch: index },
+  }));
 }
 
 /** The reward of an attempt: the value of its last reward event, null when there is none or it is no number. */

@@ -1,5 +1,6 @@
 import type { Clock } from "../core/clock.ts";
 import { CancelledError } from "../core/errors.ts";
+import type { RolloutHooks } from "../rollout/hooks.ts";
 import type { Engine } from "../schema/engine.ts";
 import type { ExperimentConfig } from "../schema/experiment.ts";
 import type { Store } from "../schema/store.ts";
@@ -7,7 +8,7 @@ import type { Dataset, TaskStream } from "../schema/task.ts";
 import type { RolloutConfig } from "../schema/wire.ts";
 import { Completion } from "./completion.ts";
 import { evaluate, type TaskResult } from "./evaluation.ts";
-import { createEvents, type Group, nameGroup, readGroup } from "./groups.ts";
+import { type Group, nameGroup, readGroup, startGroups } from "./groups.ts";
 import type { MetricsLine, RunFolder, RunState } from "./run_folder.ts";
 import { deviceTimeSince, logprobDifferences, metricsLine, takeStep } from "./update_step.ts";
 
@@ -30,6 +31,7 @@ export interface LoopDeps {
   readonly folder: RunFolder;
   readonly clock: Clock;
   readonly rolloutConfig: RolloutConfig;
+  readonly hooks: RolloutHooks;
   /** Tokenizer and template files, put into every checkpoint so that it is a whole model folder. */
   readonly modelFiles: Readonly<Record<string, Uint8Array>>;
   readonly reporter: LoopReporter;
@@ -131,13 +133,13 @@ export class Loop {
   }
 
   private async maybeValidate(line: MetricsLine): Promise<void> {
-    const { config, dataset, reporter, store, clock, rolloutConfig, signal } = this.deps;
+    const { config, dataset, reporter, store, clock, rolloutConfig, hooks, signal } = this.deps;
     const { every, tasks, samples } = config.eval;
     const due = every > 0 && (this.state.update % every === 0 || this.state.update === config.train.updates);
     if (!due) return;
     const held = tasks === 0 ? dataset.heldOut : dataset.heldOut.slice(0, tasks);
     const label = `val-u${this.state.update}`;
-    const results = await evaluate({ store, clock, rolloutConfig, signal }, label, held, samples);
+    const results = await evaluate({ store, clock, rolloutConfig, hooks, signal }, label, held, samples);
     const rewards = results.flatMap((r) => r.rewards);
     this.validation = rewards.reduce((a, b) => a + b, 0) / Math.max(1, rewards.length);
     line["val/reward"] = this.validation;
@@ -160,10 +162,8 @@ export class Loop {
   }
 
   private async start(groups: readonly Group[]): Promise<void> {
-    const { store, clock, rolloutConfig } = this.deps;
-    const now = clock.now() / 1000;
-    const events = groups.flatMap((g) => createEvents(g, true, rolloutConfig, now));
-    if (events.length > 0) await store.append(events);
+    const { store, clock, rolloutConfig: config, hooks } = this.deps;
+    await startGroups(groups, { store, isTrain: true, config, hooks, now: clock.now() / 1000 });
   }
 
   private groupAt(index: number): Group {
