@@ -11,4 +11,8 @@ export const commands: CommandTable = {
   demo: () => import("./demo.ts"),
   export: () => import("./export.ts"),
   inspect: () => import("./inspect.ts"),
+  golden: () => import("./golden.ts"),
+  score: () => import("./score.ts"),
+  sft: () => import("./sft.ts"),
+  bench: () => import("./bench.ts"),
 };

@@ -1,0 +1,115 @@
+import { EnvironmentError } from "../core/errors.ts";
+import { type Device, openDevice } from "../gpu/device.ts";
+import type { HostPlatform } from "../schema/platform.ts";
+import { captureOutput } from "./capture_output.ts";
+import type { Command, CommandContext } from "./command.ts";
+import { runGoldenInChromium } from "./golden_chromium.ts";
+import { runGoldenItem } from "./golden_items.ts";
+import { findGoldenItems, type GoldenItem } from "./golden_paths.ts";
+import type { GoldenRow } from "./golden_rl/golden_file.ts";
+
+const otherRuntimeTimeoutMs = 1_800_000;
+
+/** Counts of a report. */
+interface Summary {
+  passed: number;
+  failed: number;
+  unchecked: number;
+}
+
+/** `leyden golden`: checks this build's numbers against stored references. */
+export const command: Command = {
+  name: "golden",
+  summary: "Checks models, losses and merges against stored references.",
+  positionals: { usage: "PATH...", min: 1, max: 1000 },
+  options: {
+    runtime: { kind: "text", summary: "Where the checks run; default: here.", choices: ["node", "deno", "chromium"] },
+  },
+  run: runGoldenCommand,
+};
+
+async function runGoldenCommand(context: CommandContext): Promise<number> {
+  const { args, platform } = context;
+  const items: GoldenItem[] = [];
+  for (const path of args.positionals) items.push(...(await findGoldenItems(platform.files, path)));
+  const summary: Summary = { passed: 0, failed: 0, unchecked: 0 };
+  const report = (rows: readonly GoldenRow[]): void => {
+    for (const row of rows) {
+      summary[row.pass === null ? "unchecked" : row.pass ? "passed" : "failed"]++;
+      printRow(context, row);
+    }
+  };
+  const runtime = args.text("runtime") ?? platform.runtime;
+  if (runtime === "chromium") report(await runGoldenInChromium(platform, items));
+  else if (runtime === platform.runtime) await runHere(platform, items, report);
+  else report(await runInOtherRuntime(platform, runtime as "node" | "deno", items));
+  if (context.json) context.printJson({ summary: true, ...summary });
+  else context.print(`${summary.passed} passed, ${summary.failed} failed, ${summary.unchecked} unchecked`);
+  if (summary.failed > 0) return 1;
+  return summary.unchecked > 0 ? 2 : 0;
+}
+
+async function runHere(
+  platform: HostPlatform,
+  items: readonly GoldenItem[],
+  report: (rows: readonly GoldenRow[]) => void,
+): Promise<void> {
+  let opened: Promise<Device> | undefined;
+  const device = (): Promise<Device> => {
+    opened ??= platform.gpu().then((gpu) => openDevice(gpu));
+    return opened;
+  };
+  for (const item of items) report(await runGoldenItem({ files: platform.files, clock: platform.clock, device }, item));
+  (await opened)?.close();
+}
+
+/** The same command in another runtime, its rows read from what it prints. */
+async function runInOtherRuntime(
+  platform: HostPlatform,
+  runtime: "node" | "deno",
+  items: readonly GoldenItem[],
+): Promise<GoldenRow[]> {
+  const main = decodeURIComponent(new URL("./main.ts", import.meta.url).pathname);
+  const script = ["golden", ...items.map((item) => item.path), "--json"];
+  const args = runtime === "deno" ? ["run", "-A", main, ...script] : [main, ...script];
+  const program = await findProgram(platform, runtime);
+  const { exit, timedOut, stdout, stderr } = await captureOutput(platform, program, args, otherRuntimeTimeoutMs);
+  const lines = stdout.split("\n").filter((line) => line.startsWith("{"));
+  const values = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+  const complete = values.at(-1)?.summary === true;
+  if (timedOut || !complete) {
+    const error = values.at(-1)?.error as { message?: string } | undefined;
+    const reason = error?.message ?? stderr.trim().split("\n").at(-1) ?? `code ${exit.code}`;
+    throw new EnvironmentError("golden_runtime", `The checks did not finish in ${runtime}: ${reason}`, {
+      do: `Run: ${program} ${args.join(" ")}`,
+    });
+  }
+  return values.slice(0, -1).map((row) => ({ ...(row as unknown as GoldenRow), worst: fromJsonNumber(row.worst) }));
+}
+
+/** The program in this clone's packages, else the one in PATH. */
+async function findProgram({ files }: HostPlatform, name: string): Promise<string> {
+  const own = decodeURIComponent(new URL(`../../node_modules/.bin/${name}`, import.meta.url).pathname);
+  return (await files.exists(own)) ? own : name;
+}
+
+/** JSON has no infinity: it is written as the goldens write it. */
+function toJsonNumber(value: number): number | string {
+  return Number.isFinite(value) ? value : "inf";
+}
+
+function fromJsonNumber(value: unknown): number {
+  return typeof value === "number" ? value : Number.POSITIVE_INFINITY;
+}
+
+function printRow(context: CommandContext, row: GoldenRow): void {
+  if (context.json) {
+    context.printJson({ ...row, worst: toJsonNumber(row.worst) });
+    return;
+  }
+  const state = row.pass === null ? "not run" : row.pass ? "pass" : "FAIL";
+  const numbers =
+    row.pass === null ? "" : ` ${row.cases} cases, worst ${row.worst.toExponential(1)} of ${row.tolerance}`;
+  const note = row.note === "" ? "" : ` (${row.note})`;
+  context.print(`${state.padEnd(8)}${row.file} ${row.check}${numbers}${note}`);
+}

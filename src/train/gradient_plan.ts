@@ -1,0 +1,98 @@
+import type { Clock } from "../core/clock.ts";
+import type { Plan } from "../gpu/plan.ts";
+import { PlanBuilder } from "../gpu/plan_builder.ts";
+import type { DecoderWeights } from "../model/decoder_weights.ts";
+import { backwardDecoder, type PackedInputs, recordDecoder, recordPackedInputs } from "../model/forward.ts";
+import { lossHeadChunkBytes } from "../model/memory_plan.ts";
+import type { Model } from "../model/model.ts";
+import { type PlanSizes, SizedPlan } from "../model/sized_plan.ts";
+import { attentionBlocks } from "../ops/attention/blocks.ts";
+import { embeddingIndexInputs } from "../ops/embedding_index.ts";
+import { lossHead } from "../ops/loss_head.ts";
+import { lossValues } from "../ops/loss_settings.ts";
+import { recordIndexInputs } from "../ops/record_index.ts";
+import type { LossConfig } from "../schema/engine.ts";
+import type { MicroBatch } from "./micro_batches.ts";
+
+/** Longest submit, in milliseconds: a device cannot be interrupted inside one, and drivers end those that take long. */
+const quantumMs = { software: 1000, gpu: 50 } as const;
+
+/** Forward, loss and backward of one micro-batch. */
+export class GradientPlan {
+  private readonly model: Model;
+  private readonly gradients: DecoderWeights;
+  private readonly clock: Clock;
+  private readonly plan: SizedPlan;
+  /** Of the last run that nothing interrupted; unknown at first. */
+  private msPerToken = Number.POSITIVE_INFINITY;
+
+  constructor(
+    model: Model,
+    gradients: DecoderWeights,
+    options: { readonly microBatchTokens: number; readonly clock: Clock },
+  ) {
+    this.model = model;
+    this.gradients = gradients;
+    this.clock = options.clock;
+    this.plan = new SizedPlan((sizes) => this.build(sizes), options.microBatchTokens);
+  }
+
+  /** Adds the batch's gradients to the accumulated ones; returns the records' statistics (R,8). */
+  async run(
+    batch: MicroBatch,
+    loss: LossConfig,
+    { between }: { readonly between?: () => Promise<void> },
+  ): Promise<Float32Array> {
+    const { ids, pos, end, src, target, weight, advantage, oldLogprob, refLogprob } = batch;
+    const [T, R] = [ids.length, src.length];
+    const plan = await this.plan.of({ tokens: T, records: R });
+    const isLearned = this.model.description.positions.kind === "learned";
+    const index = embeddingIndexInputs(ids, isLearned ? pos : undefined);
+    const inputs = {
+      ...{ ids, pos, end, blockEnd: attentionBlocks(end) },
+      ...{ src, target, weight, advantage, oldLogprob, refLogprob },
+      ...index.inputs,
+      ...recordIndexInputs(src, T),
+    };
+    const split = between !== undefined || this.msPerToken * T > quantumMs[this.model.device.caps.deviceClass];
+    const started = this.clock.monotonic();
+    const { stats } = await plan.run({ T, R, ...lossValues(loss), ...index.values }, inputs, { split, between });
+    if (between === undefined) this.msPerToken = (this.clock.monotonic() - started) / T;
+    return stats as Float32Array;
+  }
+
+  /** Bytes of temporaries of the plan that exists now. */
+  get arenaBytes(): number {
+    return this.plan.arenaBytes;
+  }
+
+  dispose(): void {
+    this.plan.dispose();
+  }
+
+  private build({ tokens, records }: PlanSizes): Promise<Plan> {
+    const { model } = this;
+    const plan = new PlanBuilder(model.device, "gradients");
+    const packed: PackedInputs = recordPackedInputs(plan, plan.dim("T", tokens));
+    const R = plan.dim("R", records);
+    const { hidden, saved } = recordDecoder(plan, model, packed);
+    const { stats, dh } = lossHead(
+      plan,
+      {
+        h: hidden,
+        w: model.weights.head,
+        src: plan.input("src", [R], "u32"),
+        target: plan.input("target", [R], "u32"),
+        weight: plan.input("weight", [R]),
+        advantage: plan.input("advantage", [R]),
+        oldLogprob: plan.input("oldLogprob", [R]),
+        refLogprob: plan.input("refLogprob", [R]),
+      },
+      { w: this.gradients.head },
+      { chunkBytes: lossHeadChunkBytes },
+    );
+    plan.output("stats", stats);
+    backwardDecoder(plan, saved, dh, this.gradients);
+    return plan.build();
+  }
+}
