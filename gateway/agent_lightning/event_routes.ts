@@ -60,7 +60,7 @@ export function addEventRoutes(routes: Routes, gateway: Gateway): void {
     await gateway.requireAdmin(c);
     const rollout = await gateway.requireRollout(pathParam(c, "rollout_id"));
     const query = queryOf(c);
-    const attemptId = rollout.status.last_attempt_id ?? "0";
+    const attemptId = rollout.status.last_attempt_id || "0";
     const events = await store.events(rollout.rollout_id, attemptId, query.get("event_type") ?? undefined);
     return Response.json(query.get("format") === "triplet" ? triplets(events) : events);
   });

@@ -62,10 +62,10 @@ export function patchedRollout(rollout: Rollout, patch: StatusPatch, at: number)
   return { ...rollout, status: { ...rollout.status, ...fields, version, updated_at: at } };
 }
 
-/** The task a rollout belongs to: `input.data_id`, else `input.instance_id`, else "". */
+/** The task a rollout belongs to: `input.data_id`, else `input.instance_id`, else ""; zero and "" count as absent. */
 export function dataIdOf(input: unknown): string {
   if (typeof input !== "object" || input === null || Array.isArray(input)) return "";
   const { data_id: dataId, instance_id: instanceId } = input as Record<string, unknown>;
-  const id = dataId ?? instanceId ?? "";
+  const id = dataId || instanceId || "";
   return typeof id === "object" ? JSON.stringify(id) : String(id);
 }

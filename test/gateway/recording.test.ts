@@ -203,8 +203,9 @@ describe("after a restart", () => {
     await after.ask("r", "hi");
     const next = [...messages, { role: "assistant", content: "ok" }, { role: "user", content: "go on" }];
     await (await after.chat("r", { messages: next })).text();
+    await after.ask("r", "lost");
     const calls = await store.calls("r");
-    expect(calls.map((call) => call.callKey.split(".")[1])).toEqual(["0", "0", "1", "0"]);
+    expect(calls.map((call) => call.callKey.split(".")[1])).toEqual(["0", "0", "1", "0", "0"]);
     expect(calls[3]?.parent === calls[0]?.id || calls[3]?.parent === calls[2]?.id).toBe(true);
   });
 

@@ -39,6 +39,8 @@ export function terminalConformance(name: string, open: OpenStore): void {
         const inputs: [unknown, string][] = [
           [{ data_id: 7, instance_id: "i" }, "7"],
           [{ instance_id: "i" }, "i"],
+          [{ data_id: "", instance_id: "i" }, "i"],
+          [{ data_id: 0 }, ""],
           [{}, ""],
           [[1], ""],
           [null, ""],
