@@ -34,7 +34,6 @@ export class ModelParts implements EngineParts {
   /** @throws LeydenError of the memory plan when the model does not fit; DeviceError "device_memory" */
   constructor({ model, options, clock, decodeText }: ModelPartsDeps) {
     const { device, description: d } = model;
-    const contextLength = Math.min(options.contextLength || d.contextLength, d.contextLength);
     const plan = memoryPlan(d, {
       budgetBytes: options.memoryBytes || defaultBudgetBytes(device.caps.deviceClass),
       limits: device.caps.limits,
@@ -45,6 +44,12 @@ export class ModelParts implements EngineParts {
     this.model = model;
     this.decodeText = decodeText;
     this.pageCount = Math.max(1, Math.floor(plan.kvTokens / pageTokens));
+    // A prompt that the cache cannot hold could never start.
+    const contextLength = Math.min(
+      options.contextLength || d.contextLength,
+      d.contextLength,
+      this.pageCount * pageTokens,
+    );
     this.info = {
       adapter: device.caps.adapter,
       deviceClass: device.caps.deviceClass,

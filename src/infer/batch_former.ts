@@ -57,9 +57,12 @@ export class BatchFormer {
     return this.pool.pageCount * pageTokens;
   }
 
-  /** Queues a request behind the others. */
+  /**
+   * Queues a request behind the others. It may sample one token more than the context holds: nothing is computed from
+   * the last one, so it takes no place in it.
+   */
   add(request: GenerateRequest, contextLength: number): Sequence {
-    const sequence = new Sequence(request, Math.min(contextLength, this.capacityTokens));
+    const sequence = new Sequence(request, Math.min(contextLength + 1, this.capacityTokens));
     this.waiting.push(sequence);
     return sequence;
   }

@@ -20,9 +20,10 @@ export class Sequence {
   private node = rootNode;
   private publishedPages = 0;
 
-  constructor(request: GenerateRequest, contextLength: number) {
+  /** `mostTokens` bounds prompt and reply together. */
+  constructor(request: GenerateRequest, mostTokens: number) {
     this.request = request;
-    const room = Math.min(request.maxTokens, contextLength - request.promptIds.length);
+    const room = Math.min(request.maxTokens, mostTokens - request.promptIds.length);
     this.tokens = new Int32Array(request.promptIds.length + room);
     this.tokens.set(request.promptIds);
     this.length = request.promptIds.length;

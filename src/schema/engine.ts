@@ -151,7 +151,7 @@ export interface EngineInfo {
   family: string;
   parameters: number;
   vocabSize: number;
-  /** Longest prompt plus reply in tokens. */
+  /** Tokens the model or its cache can hold: prompt plus reply, but for a last token that nothing follows. */
   contextLength: number;
   version: number;
 }

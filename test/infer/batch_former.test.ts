@@ -93,6 +93,21 @@ describe("BatchFormer", () => {
     expect(pool.available).toBe(4);
   });
 
+  it("draws one token past a full context, and none past a full cache", () => {
+    for (const [pages, context, sampled] of [
+      [20, 11, 6],
+      [20, 32, 27],
+      [2, 32, 26],
+      [2, 500, 26],
+    ] as const) {
+      const former = new BatchFormer(new BlockPool(pages), limits);
+      const finished: Sequence[] = [];
+      former.add(request("a", 6, 100), context);
+      expect(drive(former, (s) => finished.push(s))).toBeLessThan(100);
+      expect(finished.map((s) => s.sampled)).toEqual([sampled]);
+    }
+  });
+
   it("finishes every request and returns every page, whatever the sizes", () => {
     const sizes = fc.array(fc.tuple(fc.integer({ min: 1, max: 60 }), fc.integer({ min: 1, max: 40 })), {
       minLength: 1,

@@ -1,0 +1,7 @@
+import { decodeSuite } from "./decode.ts";
+import { matmulSuite } from "./matmul.ts";
+import { stepSuite } from "./step.ts";
+import type { Suite } from "./suite.ts";
+
+/** Every suite of `leyden bench`; to add one, write its file and add a line. */
+export const suites: readonly Suite[] = [matmulSuite, stepSuite, decodeSuite];
