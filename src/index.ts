@@ -1,4 +1,6 @@
 /** The package entry: what experiments, datasets, graders, hooks and agents' preparation are written with. */
+
+export type { SftDatasetFactory, SftDatasetOptions } from "./cli/sft_data.ts";
 export {
   CancelledError,
   ConfigError,
@@ -33,3 +35,4 @@ export type { Grade, GradeInput, Grader, GradeTools, TranscriptCall } from "./sc
 export type { ProcessHost } from "./schema/process_host.ts";
 export type { Dataset, TaskRow, TaskStream } from "./schema/task.ts";
 export type { EventCreate, Rollout, RolloutCreate, RolloutEvent, RolloutState } from "./schema/wire.ts";
+export type { SftDataset, SftExample } from "./train/sft.ts";

@@ -16,7 +16,7 @@ export const command: Command = {
   summary: "Talks with a model: a line in, a reply out; also through pipes.",
   options: {
     model: { kind: "text", value: "DIR", summary: "Model folder, checkpoint, or run (its newest checkpoint)." },
-    system: { kind: "text", value: "TEXT", summary: "System message.", fallback: "" },
+    system: { kind: "text", value: "TEXT", summary: "System message." },
     tokens: { kind: "integer", value: "N", summary: "Most tokens of a reply.", fallback: 512, min: 1 },
     ...temperatureOptions(defaultTemperature),
   },
@@ -33,7 +33,7 @@ async function chat(context: CommandContext): Promise<number> {
     const conversation = new Conversation({
       engine,
       codec,
-      system: args.requireText("system"),
+      system: args.text("system") ?? "",
       sampling,
       maxTokens: args.requireNumber("tokens"),
       seed: seedOf(args, platform.entropy),
