@@ -247,7 +247,7 @@ describe("loss head", () => {
     for (const [i, v] of want.entries()) {
       expect(Math.abs((got.stats[i] as number) - v)).toBeLessThan(1e-4 + 1e-5 * Math.abs(v));
     }
-    const clamped = { ...c, weight: c.weight.map((v, r) => (r === 3 ? v : 0)), advantage: c.advantage.map(() => -1) };
+    const clamped = { ...c, weight: c.weight.map((v, r) => (r === 1 ? v : 0)), advantage: c.advantage.map(() => -1) };
     expect((await compute(device, clamped, { loss })).dw.every((v) => v === 0)).toBe(true);
   });
 

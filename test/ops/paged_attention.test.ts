@@ -138,6 +138,14 @@ describe("paged attention", () => {
       });
     }
 
+    it(`passes values through where every score is far below 0 on ${caps.deviceClass}`, async () => {
+      const s = scene({ heads: 1, kvHeads: 1, headDim: 10, scale: 1 }, [2]);
+      for (const row of s.qkv) row.fill(10, 0, 10).fill(-10, 10, 20);
+      s.qkv[1]?.set((s.qkv[0] as Float32Array).subarray(20), 20);
+      const got = await attend(await testDeviceWith(caps), s, [[0, 1]]);
+      for (const o of got.values()) expect(o).toEqual((s.qkv[0] as Float32Array).slice(20));
+    });
+
     it(`gives equal bits alone, in a batch, in chunks and from other pages on ${caps.deviceClass}`, async () => {
       const device = await testDeviceWith(caps);
       const s = scene({ heads: 2, kvHeads: 1, headDim: 32, scale: 0.2 }, [150, 40, 7, 90]);

@@ -71,7 +71,7 @@ describe("sample: one draw", () => {
     ["k = 1, tie: the lower id", [1, 5, 5, 5], { topK: 1 }],
     ["k = 2, tie across the cut", [5, 1, 5, 5], { topK: 2 }],
     ["k past V", [1, 2], { topK: 9 }],
-    ["zeros of both signs are one tie", [-0, 0, -0, -1], { topK: 2 }],
+    ["zeros of both signs are one tie", [-0, -0, 0, -1], { topK: 2 }],
     ["p tiny keeps one", [1, 2, 3], { topP: 1e-7 }],
     ["p = 0 keeps one", [1, 2, 3], { topP: 0 }],
     ["p across equal ids", [1, 1, 1, 1, 1, 1, 1], { topP: 0.5 }],
