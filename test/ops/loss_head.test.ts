@@ -234,22 +234,21 @@ describe("loss head", () => {
     });
   }
 
-  it("logits far apart and ratios past the clamp stay finite, with no gradient through the clamp", async () => {
-    const device = await testDevice();
-    const c = drawCase(3, 4, 5, 6);
-    c.h = c.h.map((v) => 3000 * v);
-    c.oldLogprob = c.src.map((_, r) => [0, -1e5, 0, -50, 40, 0][r] as number);
-    c.advantage = [1, 1, -1, -1, 1, 1];
-    const loss: LossSettings = { ...base, kind: "ppo", dualClip: 0 };
-    const got = await compute(device, c, { loss });
-    for (const key of ["stats", "dh", "dw"] as const) expect(got[key].every(Number.isFinite)).toBe(true);
-    const want = statsOf(c, loss);
-    for (const [i, v] of want.entries()) {
-      expect(Math.abs((got.stats[i] as number) - v)).toBeLessThan(1e-4 + 1e-5 * Math.abs(v));
-    }
-    const clamped = { ...c, weight: c.weight.map((v, r) => (r === 1 ? v : 0)), advantage: c.advantage.map(() => -1) };
-    expect((await compute(device, clamped, { loss })).dw.every((v) => v === 0)).toBe(true);
-  });
+  for (const caps of [{ deviceClass: "software" }, { deviceClass: "gpu" }] as const) {
+    it(`logits far apart stay finite, and nothing flows through the ratio's clamp on ${caps.deviceClass}`, async () => {
+      const device = await testDeviceWith(caps);
+      const loss: LossSettings = { ...base, kind: "ppo", dualClip: 0 };
+      const c = drawCase(3, 4, 5, 6);
+      const far = { ...c, h: c.h.map((v) => 3000 * v), oldLogprob: [0, -1e5, 0, -50, 40, 0] };
+      const got = await compute(device, far, { loss });
+      for (const key of ["stats", "dh", "dw"] as const) expect(got[key].every(Number.isFinite)).toBe(true);
+      for (const [i, v] of statsOf(far, loss).entries()) {
+        expect(Math.abs((got.stats[i] as number) - v)).toBeLessThan(1e-4 + 1e-5 * Math.abs(v));
+      }
+      const clamped = { ...c, oldLogprob: c.src.map(() => -40), advantage: c.src.map(() => -1) };
+      expect((await compute(device, clamped, { loss })).dw.every((v) => v === 0)).toBe(true);
+    });
+  }
 
   it("scores without gradients, and one plan serves any loss", async () => {
     const device = await testDevice();
