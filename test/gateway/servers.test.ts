@@ -9,7 +9,7 @@ import { systemClock, systemEntropy } from "../../src/platform/clock.ts";
 import { MemoryStore } from "../../src/store/memory_store.ts";
 import { ManualClock, settle } from "../rollout/manual_clock.ts";
 import { AppClient, type Completion, sse } from "./app_client.ts";
-import { completion } from "./stub_upstream.ts";
+import { completion } from "./protocol/stub_upstream.ts";
 
 type Json = Record<string, unknown>;
 
