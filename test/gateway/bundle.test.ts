@@ -24,8 +24,7 @@ const webGlobals = [
 ] as const;
 
 const source = `
-  import { createApp } from "./index.ts";
-  import { MemoryStore } from "../src/store/memory_store.ts";
+  import { createApp, MemoryStore } from "./index.ts";
   globalThis.start = (clock, entropy) =>
     createApp({ store: new MemoryStore(), model: null, clock, entropy, config: { key: "k", modelName: "m" } });
 `;
