@@ -9,9 +9,8 @@ import type { OptimizerConfig } from "../schema/engine.ts";
 
 /** Clipped AdamW over packed parameters; the gradient's norm, the clipping and the skip are decided on the device. */
 export class Optimizer {
-  /** Running means of the gradient and of its square. */
-  readonly first: PackedTensors;
-  readonly second: PackedTensors;
+  /** Running means of the gradient and of its square, under torch.optim.AdamW's names. */
+  readonly moments: Readonly<Record<"exp_avg." | "exp_avg_sq.", PackedTensors>>;
   /** Steps taken; those skipped do not count. */
   steps = 0;
   private readonly device: Device;
@@ -24,8 +23,10 @@ export class Optimizer {
     this.device = device;
     this.parameters = parameters;
     this.gradients = gradients;
-    this.first = new PackedTensors(device, parameters.layout, "first_moment");
-    this.second = new PackedTensors(device, parameters.layout, "second_moment");
+    this.moments = {
+      "exp_avg.": new PackedTensors(device, parameters.layout, "first_moment"),
+      "exp_avg_sq.": new PackedTensors(device, parameters.layout, "second_moment"),
+    };
   }
 
   /** One step on the present gradients; with a gradient that is not finite nothing changes. */
@@ -40,9 +41,12 @@ export class Optimizer {
   }
 
   dispose(): void {
-    void this.plan?.then((plan) => plan.dispose());
-    this.first.dispose();
-    this.second.dispose();
+    // A plan that could not be built has already told whoever waited for it.
+    void this.plan?.then(
+      (plan) => plan.dispose(),
+      () => undefined,
+    );
+    for (const moment of Object.values(this.moments)) moment.dispose();
   }
 
   private record(): Promise<Plan> {
@@ -50,7 +54,7 @@ export class Optimizer {
     const stats = builder.temp([4], "stats");
     const grads = this.gradients.segments();
     gradNorm(builder, grads, stats, { maxNorm: builder.scalar("maxGradNorm") });
-    const [params, m, v] = [this.parameters, this.first, this.second].map((p) => p.segments()) as [
+    const [params, m, v] = [this.parameters, ...Object.values(this.moments)].map((p) => p.segments()) as [
       Tensor[],
       Tensor[],
       Tensor[],

@@ -1,10 +1,8 @@
 import type { Clock } from "../core/clock.ts";
 import { FormatError } from "../core/errors.ts";
-import { encodeSafetensors, type TensorSource } from "../io/safetensors.ts";
 import { decoderWeights } from "../model/decoder_weights.ts";
-import { loadWeights } from "../model/load_weights.ts";
-import { memoryWeights } from "../model/memory_weights.ts";
-import { type Model, namedTensors } from "../model/model.ts";
+import type { Model } from "../model/model.ts";
+import { decodePacked, encodePacked } from "../model/packed_file.ts";
 import { PackedTensors } from "../model/packed_tensors.ts";
 import type { LossConfig, OptimizerConfig, TrainRow, UpdateResult } from "../schema/engine.ts";
 import { GradientPlan } from "./gradient_plan.ts";
@@ -120,43 +118,21 @@ export class Trainer {
 
   /** The optimizer's moments as the bytes of a safetensors file, with the number of steps in its metadata. */
   optimizerFile(): Promise<Uint8Array> {
-    const { family, description } = this.model;
-    const { first, second } = this.optimizer;
-    const tensors: TensorSource[] = [
-      ...namedTensors(family, description, first, "F32", momentPrefix.first),
-      ...namedTensors(family, description, second, "F32", momentPrefix.second),
-    ];
-    return encodeSafetensors(tensors, { steps: String(this.optimizer.steps) });
+    return encodePacked(this.model, this.optimizer.moments, { steps: String(this.optimizer.steps) });
   }
 
   /**
    * Continues from what `optimizerFile` returned.
-   * @throws FormatError "optimizer_state" when it has no step count; or the loader's for tensors that do not fit
+   * @throws FormatError "optimizer_state" when it states no step count; or what `decodePacked` throws
    */
   async restoreOptimizer(bytes: Uint8Array): Promise<void> {
-    const source = await memoryWeights("optimizer.safetensors", bytes);
-    const steps = Number(source.metadata.steps);
+    const name = "optimizer.safetensors";
+    const metadata = await decodePacked(this.model, this.optimizer.moments, name, bytes);
+    const steps = Number(metadata.steps);
     if (!Number.isSafeInteger(steps) || steps < 0) {
-      throw new FormatError(
-        "optimizer_state",
-        `optimizer.safetensors states the step count "${source.metadata.steps}".`,
-        {
-          do: "Resume from a checkpoint that Leyden saved.",
-        },
-      );
-    }
-    const { family, description } = this.model;
-    const moments = { first: this.optimizer.first, second: this.optimizer.second };
-    for (const key of ["first", "second"] as const) {
-      const prefix = momentPrefix[key];
-      const names = source.names.filter((n) => n.startsWith(prefix)).map((n) => n.slice(prefix.length));
-      const part = {
-        path: source.path,
-        names,
-        entry: (name: string) => source.entry(prefix + name),
-        read: (name: string) => source.read(prefix + name),
-      };
-      await loadWeights(part, family, description, moments[key]);
+      throw new FormatError("optimizer_state", `${name} states the step count "${metadata.steps}".`, {
+        do: "Resume from a checkpoint that Leyden saved.",
+      });
     }
     this.optimizer.steps = steps;
   }
@@ -168,9 +144,6 @@ export class Trainer {
     this.gradients.dispose();
   }
 }
-
-/** torch.optim.AdamW's names for the moments. */
-const momentPrefix = { first: "exp_avg.", second: "exp_avg_sq." } as const;
 
 /** Index of each row's first record in the step, and their number at the end. */
 function recordOffsets(rows: readonly TrainRow[]): number[] {

@@ -1,0 +1,64 @@
+import { FormatError } from "../core/errors.ts";
+import { encodeSafetensors } from "../io/safetensors.ts";
+import type { DecoderDescription } from "./decoder.ts";
+import type { Family } from "./families/family.ts";
+import { loadWeights, type WeightSource } from "./load_weights.ts";
+import { memoryWeights } from "./memory_weights.ts";
+import { namedTensors } from "./model.ts";
+import type { PackedTensors } from "./packed_tensors.ts";
+
+/** Sets of packed tensors of one model, by the prefix their names get in a file. */
+export type PackedSets = Readonly<Record<string, PackedTensors>>;
+
+/** The model whose names the tensors have. */
+export interface NamedBy {
+  readonly family: Family;
+  readonly description: DecoderDescription;
+}
+
+/** Several sets (optimizer moments, say) as the bytes of one safetensors file, f32. */
+export function encodePacked(
+  { family, description }: NamedBy,
+  sets: PackedSets,
+  metadata: Record<string, string>,
+): Promise<Uint8Array> {
+  const tensors = Object.entries(sets).flatMap(([prefix, packed]) =>
+    namedTensors(family, description, packed, "F32", prefix),
+  );
+  return encodeSafetensors(tensors, metadata);
+}
+
+/**
+ * Fills the sets from what `encodePacked` returned; gives back its metadata.
+ * @throws FormatError of a damaged file; "tensor_missing" | "tensor_shape" | "tensor_unknown" when it is another
+ *   model's
+ */
+export async function decodePacked(
+  { family, description }: NamedBy,
+  sets: PackedSets,
+  name: string,
+  bytes: Uint8Array,
+): Promise<Readonly<Record<string, string>>> {
+  const file = await memoryWeights(name, bytes);
+  const stray = file.names.find((n) => !Object.keys(sets).some((prefix) => n.startsWith(prefix)));
+  if (stray !== undefined) {
+    throw new FormatError("tensor_unknown", `${name} holds "${stray}", which belongs to none of its sets.`, {
+      do: "Resume from a checkpoint that Leyden saved.",
+      data: { file: name, tensor: stray },
+    });
+  }
+  for (const [prefix, packed] of Object.entries(sets)) {
+    await loadWeights(withoutPrefix(file, prefix), family, description, packed);
+  }
+  return file.metadata;
+}
+
+/** The tensors whose names start with `prefix`, without it. */
+function withoutPrefix(source: WeightSource, prefix: string): WeightSource {
+  return {
+    path: source.path,
+    names: source.names.filter((n) => n.startsWith(prefix)).map((n) => n.slice(prefix.length)),
+    entry: (name) => source.entry(prefix + name),
+    read: (name) => source.read(prefix + name),
+  };
+}
