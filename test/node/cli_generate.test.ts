@@ -4,6 +4,8 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect } from "vitest";
+import { openEngine } from "../../src/app/open_engine.ts";
+import { platform } from "../../src/platform/node.ts";
 import { runLeyden } from "../cli/run_leyden.ts";
 import { itShared } from "../shared.ts";
 
@@ -91,4 +93,31 @@ describe("leyden generate on a model without a tokenizer", () => {
     const { code, err } = await runLeyden(["generate", "--model", folder, "--prompt-ids", "0,3"]);
     expect({ code, err }).toEqual({ code: 4, err: expect.stringContaining("error [token_out_of_range]: ") });
   });
+});
+
+describe("an engine whose cache is smaller than the model's context", () => {
+  itShared(
+    "refuses a prompt that could never start, and fills the cache with one that can",
+    stories,
+    async (folder) => {
+      const engine = await openEngine(platform, { modelFolder: `${folder}/hf`, train: false, kvTokens: 40 });
+      const request = {
+        id: "a",
+        maxTokens: 100,
+        sampling: { temperature: 0, topK: 0, topP: 1, minP: 0 },
+        key: [1, 2] as const,
+        stopIds: [],
+        stopStrings: [],
+      };
+      try {
+        expect(await engine.info()).toMatchObject({ contextLength: 32 });
+        const long = engine.generate({ ...request, promptIds: new Int32Array(32).fill(5) });
+        await expect(long).rejects.toMatchObject({ code: "context_length_exceeded" });
+        const { ids, finishReason } = await engine.generate({ ...request, promptIds: new Int32Array(20).fill(5) });
+        expect([ids.length, finishReason]).toEqual([12, "length"]);
+      } finally {
+        await engine.close();
+      }
+    },
+  );
 });
