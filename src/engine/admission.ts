@@ -43,3 +43,14 @@ function checkSampling({ maxTokens, sampling }: GenerateRequest): void {
   const broken = rules.find(([holds]) => !holds);
   if (broken !== undefined) throw new ConfigError(`${broken[1]}.`, { do: "Change the sampling settings." });
 }
+
+/** The error of a generation whose id is taken. */
+export function duplicateRequest(id: string): LeydenError {
+  const message = `A generation with id "${id}" is in flight.`;
+  return new LeydenError("duplicate_request", message, { do: "Use a new id for each generation." });
+}
+
+/** The error of every call to an engine that is closed. */
+export function closedError(): LeydenError {
+  return new LeydenError("engine_closed", "The engine is closed.", { do: "Open a new one." }, 2);
+}

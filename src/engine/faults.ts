@@ -1,4 +1,4 @@
-import { ConfigError } from "../core/errors.ts";
+import { ConfigError, DeviceError } from "../core/errors.ts";
 
 /** Faults the engine can produce on demand, so that their handling can be tested and shown. */
 export type EngineFault =
@@ -29,4 +29,9 @@ export function parseEngineFaults(text: string | undefined): EngineFault[] {
     }
   }
   return faults;
+}
+
+/** True for the error of a device that is gone, asked for or real. */
+export function isLoss(thrown: unknown): boolean {
+  return thrown instanceof DeviceError && thrown.code === "device_lost";
 }

@@ -1,10 +1,8 @@
 import type { Clock } from "../core/clock.ts";
-import { DeviceError, LeydenError } from "../core/errors.ts";
 import { BatchFormer, type BatchLimits } from "../infer/batch_former.ts";
 import { BlockPool } from "../infer/block_pool.ts";
 import type { Drawn } from "../infer/runner.ts";
 import type { Sequence } from "../infer/sequence.ts";
-import { findStop } from "../infer/stops.ts";
 import { type DeviceAction, nextDeviceAction } from "../schedule/device_schedule.ts";
 import type {
   Engine,
@@ -18,10 +16,11 @@ import type {
   UpdateRequest,
   UpdateResult,
 } from "../schema/engine.ts";
-import { checkGenerate } from "./admission.ts";
+import { checkGenerate, closedError, duplicateRequest } from "./admission.ts";
+import { appendDrawn } from "./append_drawn.ts";
 import { DeviceTimes } from "./device_times.ts";
 import type { EngineParts, ModelState } from "./engine_parts.ts";
-import type { EngineFault } from "./faults.ts";
+import { type EngineFault, isLoss } from "./faults.ts";
 import { emptyResult, type Job, Jobs } from "./jobs.ts";
 
 /** What a LocalEngine is made of. */
@@ -90,11 +89,7 @@ export class LocalEngine implements Engine {
   async generate(request: GenerateRequest): Promise<GenerateResult> {
     this.requireOpen();
     checkGenerate(request, this.parts.info);
-    if (this.jobs.has(request.id)) {
-      throw new LeydenError("duplicate_request", `A generation with id "${request.id}" is in flight.`, {
-        do: "Use a new id for each generation.",
-      });
-    }
+    if (this.jobs.has(request.id)) throw duplicateRequest(request.id);
     return new Promise((resolve, reject) => {
       this.jobs.held.push({ request, resolve, reject });
       this.admitHeld();
@@ -218,21 +213,13 @@ export class LocalEngine implements Engine {
     }
   }
 
-  /** Appends drawn tokens, ends the generation at its first stop, and drops what was drawn beyond it. */
   private take(sequence: Sequence, drawn: Drawn): void {
     const before = sequence.sampled;
-    const count = Math.min(drawn.ids.length, sequence.remaining);
-    for (let i = 0; i < count; i++) {
-      sequence.append(drawn.ids[i] as number, drawn.logprobs[i] as number, this.version);
-    }
-    const ids = sequence.tokens.subarray(sequence.promptLength, sequence.length);
-    const stop = findStop(sequence.request, ids, before, this.parts.decodeText);
-    if (stop !== null) sequence.length = sequence.promptLength + stop.kept;
+    const result = appendDrawn(sequence, drawn, this.version, this.parts.decodeText);
     this.counters.sampledTokens += sequence.sampled - before;
-    if (count > 0) this.former.advance(sequence, Math.max(sequence.computed, sequence.length - 1));
+    if (drawn.ids.length > 0) this.former.advance(sequence, Math.max(sequence.computed, sequence.length - 1));
     if (drawn.error !== undefined) this.finish(sequence, null, drawn.error);
-    else if (stop !== null) this.finish(sequence, sequence.result("stop", stop.kept, stop.stopped));
-    else if (sequence.remaining === 0) this.finish(sequence, sequence.result("length", sequence.sampled));
+    else if (result !== null) this.finish(sequence, result);
   }
 
   private async takeUpdate(): Promise<void> {
@@ -306,12 +293,4 @@ export class LocalEngine implements Engine {
     for (const job of [...this.jobs.generations.values()]) this.finish(job.request, null, error);
     this.jobs.rejectQueued(error);
   }
-}
-
-function isLoss(thrown: unknown): boolean {
-  return thrown instanceof DeviceError && thrown.code === "device_lost";
-}
-
-function closedError(): LeydenError {
-  return new LeydenError("engine_closed", "The engine is closed.", { do: "Open a new one." }, 2);
 }

@@ -1,0 +1,13 @@
+import { describe, expect, it } from "vitest";
+import { parseEngineFaults } from "../../src/engine/faults.ts";
+
+describe("parseEngineFaults", () => {
+  it("reads the engine's faults and passes over the others'", () => {
+    expect(parseEngineFaults("device-lost@update:3, nan-grad@2,kill-after-append:100")).toEqual([
+      { kind: "device-lost", update: 3 },
+      { kind: "nan-grad", update: 2 },
+    ]);
+    expect(parseEngineFaults(undefined)).toEqual([]);
+    expect(() => parseEngineFaults("nan-grad")).toThrow('LEYDEN_FAULT has "nan-grad", which names no fault.');
+  });
+});
