@@ -175,19 +175,25 @@ describe("op completeness", () => {
     text: 'const k = kernel("gelu");\nexport const gelu: Op<In, Out, Saved, O> = {};',
   };
   const registry = { path: "src/ops/registry.ts", text: 'import { gelu } from "./gelu.ts";' };
-  const tests = ["test/ops/gelu.test.ts"];
+  const tests = one("test/ops/gelu.test.ts", "");
   const shaders = ["shaders/gelu.wgsl"];
 
   it("accepts a complete op and files without kernels", () => {
-    expect(
-      opViolations([op, registry, { path: "src/ops/op.ts", text: "export interface Op {}" }], shaders, tests),
-    ).toEqual([]);
+    const contract = { path: "src/ops/op.ts", text: "export interface Op {}" };
+    expect(opViolations([op, registry, contract], shaders, tests)).toEqual([]);
   });
 
   it("finds what is missing", () => {
     expect(opViolations([op], [], [])).toEqual([
       "src/ops/gelu.ts: is not in src/ops/registry.ts",
       "src/ops/gelu.ts: there is no shaders/gelu.wgsl",
+      "src/ops/gelu.ts: there is no test/ops/gelu.test.ts",
+    ]);
+  });
+
+  it("does not take another test's use for an op's own test", () => {
+    const other = one("test/ops/silu.test.ts", 'import { gelu } from "../../src/ops/gelu.ts";');
+    expect(opViolations([op, registry], shaders, other)).toEqual([
       "src/ops/gelu.ts: there is no test/ops/gelu.test.ts",
     ]);
   });
@@ -207,11 +213,15 @@ describe("op completeness", () => {
     ]);
   });
 
-  it("accepts the family's test for a kernel file", () => {
-    const family = { path: "src/ops/matmul_tiled.ts", text: 'const k = kernel("matmul");' };
-    expect(opViolations([family], [], ["test/ops/matmul.test.ts"])).toEqual([]);
-    expect(opViolations([family], [], ["test/ops/mat.test.ts"])).toEqual([
-      "src/ops/matmul_tiled.ts: there is no test/ops/matmul_tiled.test.ts",
-    ]);
+  it("accepts for a kernel file its own test, its family's, or one that uses it", () => {
+    const kernelFile = { path: "src/ops/matmul_tiled.ts", text: 'const k = kernel("matmul");' };
+    const missing = ["src/ops/matmul_tiled.ts: there is no test/ops/matmul_tiled.test.ts"];
+    expect(opViolations([kernelFile], [], one("test/ops/matmul_tiled.test.ts", ""))).toEqual([]);
+    expect(opViolations([kernelFile], [], one("test/ops/matmul.test.ts", ""))).toEqual([]);
+    expect(opViolations([kernelFile], [], one("test/ops/mat.test.ts", ""))).toEqual(missing);
+    const user = 'import { tiled } from "../../src/ops/matmul_tiled.ts";';
+    expect(opViolations([kernelFile], [], one("test/ops/linear.test.ts", user))).toEqual([]);
+    const usingOp = { ...op, text: `import "./matmul_tiled.ts";\n${op.text}` };
+    expect(opViolations([kernelFile, usingOp, registry], shaders, tests)).toEqual([]);
   });
 });

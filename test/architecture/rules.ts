@@ -94,36 +94,47 @@ function stemsOf(stem: string): string[] {
   return parts.map((_, i) => parts.slice(0, parts.length - i).join("_"));
 }
 
+/** The file of src/ops that an import means, "attention/rows" say, or undefined. */
+function opFileOf({ path }: SourceFile, { specifier }: ImportRecord): string | undefined {
+  return /^src\/ops\/([\w/]+)\.ts$/.exec(posix.join(posix.dirname(path), specifier))?.[1];
+}
+
+function opFilesImportedBy(files: readonly SourceFile[]): Set<string> {
+  return new Set(files.flatMap((file) => importsOf(file.text).flatMap((record) => opFileOf(file, record) ?? [])));
+}
+
 /**
  * An op is complete when it is in src/ops/registry.ts, has a shader of its stem (or a folder of its stem that generates
- * it), and a test of its stem; any other file there that has kernels needs a test of its stem or of the family it is
- * named after. The stem of a file in a folder begins with the folder's name: attention/forward.ts is attention_forward,
- * of the family attention.
+ * it), and a test of its stem. Any other file there that has kernels needs a test of its stem or of the family it is
+ * named after, or a test or an op that uses it. The stem of a file in a folder begins with the folder's name:
+ * attention/forward.ts is attention_forward, of the family attention. `tests` are the files in test/ops.
  */
 export function opViolations(
   files: readonly SourceFile[],
   shaders: readonly string[],
-  tests: readonly string[],
+  tests: readonly SourceFile[],
 ): string[] {
-  const registry = files.find(({ path }) => path === "src/ops/registry.ts");
-  const registered = new Set(importsOf(registry?.text ?? "").map(({ specifier }) => specifier));
-  return files.flatMap(({ path, text }) => {
-    const inside = /^src\/ops\/([\w/]+)\.ts$/.exec(path)?.[1];
-    if (inside === undefined || path === registry?.path) return [];
+  const isOp = ({ text }: SourceFile) => /^export const \w+: Op</m.test(codeOnly(text));
+  const registered = opFilesImportedBy(files.filter(({ path }) => path === "src/ops/registry.ts"));
+  const used = opFilesImportedBy([...tests, ...files.filter(isOp)]);
+  return files.flatMap((file) => {
+    const inside = /^src\/ops\/([\w/]+)\.ts$/.exec(file.path)?.[1];
+    if (inside === undefined) return [];
     const stem = inside.replaceAll("/", "_");
     const names = stemsOf(stem);
-    const code = codeOnly(text);
-    const isOp = /^export const \w+: Op</m.test(code);
-    const hasKernels = /[^.\w]kernel\(/.test(code);
+    const hasKernels = /[^.\w]kernel\(/.test(codeOnly(file.text));
+    const hasTest = tests.some(({ path }) => names.some((name) => path === `test/ops/${name}.test.ts`));
+    if (!isOp(file)) {
+      return hasKernels && !hasTest && !used.has(inside) ? [`${file.path}: there is no test/ops/${stem}.test.ts`] : [];
+    }
+    const hasShader =
+      names.some((name) => shaders.includes(`shaders/${name}.wgsl`)) ||
+      shaders.some((shader) => shader.startsWith(`shaders/${stem}_`)) ||
+      files.some(({ path }) => path.startsWith(`src/ops/${stem}/`));
     const out: string[] = [];
-    if (isOp && !registered.has(`./${inside}.ts`)) out.push(`${path}: is not in src/ops/registry.ts`);
-    const hasShader = names.some((name) => shaders.some((s) => s === `shaders/${name}.wgsl`));
-    const hasFamily = shaders.some((s) => s.startsWith(`shaders/${stem}_`));
-    const isGenerated = files.some((file) => file.path.startsWith(`src/ops/${stem}/`));
-    if (isOp && hasKernels && !hasShader && !hasFamily && !isGenerated)
-      out.push(`${path}: there is no shaders/${stem}.wgsl`);
-    const hasTest = names.some((name) => tests.includes(`test/ops/${name}.test.ts`));
-    if ((isOp || hasKernels) && !hasTest) out.push(`${path}: there is no test/ops/${stem}.test.ts`);
+    if (!registered.has(inside)) out.push(`${file.path}: is not in src/ops/registry.ts`);
+    if (hasKernels && !hasShader) out.push(`${file.path}: there is no shaders/${stem}.wgsl`);
+    if (!hasTest) out.push(`${file.path}: there is no test/ops/${stem}.test.ts`);
     return out;
   });
 }
