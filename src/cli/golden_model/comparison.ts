@@ -20,12 +20,13 @@ export const tolerances = {
 /** Largest |got - want|; a different length or a NaN is infinite. */
 export function absoluteDeviation(got: ArrayLike<number>, want: ArrayLike<number>, place = ""): Deviation {
   if (got.length !== want.length) {
-    return { worst: Number.POSITIVE_INFINITY, cases: want.length, place: `${place} length ${got.length}` };
+    return { worst: Number.POSITIVE_INFINITY, cases: want.length, place: `${place} length ${got.length}`.trim() };
   }
   let worst = 0;
   let at = -1;
   for (let i = 0; i < want.length; i++) {
     const difference = Math.abs((got[i] as number) - (want[i] as number));
+    // A NaN is never at most anything: it passes here and is the worst.
     if (difference <= worst) continue;
     worst = Number.isNaN(difference) ? Number.POSITIVE_INFINITY : difference;
     at = i;

@@ -1,6 +1,8 @@
 import { z } from "zod";
 
-const numbers: z.ZodType<number[]> = z.array(z.number());
+/** Any number: what lies outside a mask may be NaN or infinite, which z.number refuses. */
+const number: z.ZodType<number> = z.custom<number>((value) => typeof value === "number", "expected a number");
+const numbers: z.ZodType<number[]> = z.array(number);
 
 /** Statistics of one tensor: sums, l2 norm, some entries by flat index, all of them when it is small. */
 export interface TensorSummary {
@@ -15,9 +17,9 @@ export interface TensorSummary {
 
 const tensorSummarySchema: z.ZodType<TensorSummary> = z.object({
   shape: numbers,
-  sum: z.number(),
-  abs_sum: z.number(),
-  l2: z.number(),
+  sum: number,
+  abs_sum: number,
+  l2: number,
   idx: numbers,
   val: numbers,
   full: numbers.optional(),
@@ -108,41 +110,41 @@ export interface ModelGolden {
 }
 
 const ppoSchema: z.ZodType<PpoSection> = z.object({
-  clip_low: z.number(),
-  clip_high: z.number(),
+  clip_low: number,
+  clip_high: number,
   old_logprobs: numbers,
   advantages: numbers,
   mask: numbers,
   ratio: numbers,
-  loss_sum: z.number(),
-  n_clipped: z.number(),
-  grad_norm: z.number(),
+  loss_sum: number,
+  n_clipped: number,
+  grad_norm: number,
   grads: summaries,
 });
 
 const fullLossSchema: z.ZodType<FullLossSection> = z.object({
-  clip_ratio_c: z.number(),
+  clip_ratio_c: number,
   is_weights: numbers,
   ref_logprobs: numbers,
-  kl_coef: z.number(),
-  entropy_coef: z.number(),
-  loss: z.number(),
-  pg_mean: z.number(),
-  k3_mean: z.number(),
-  entropy_mean: z.number(),
-  grad_norm: z.number(),
+  kl_coef: number,
+  entropy_coef: number,
+  loss: number,
+  pg_mean: number,
+  k3_mean: number,
+  entropy_mean: number,
+  grad_norm: number,
   grads: summaries,
 });
 
-const sftSchema: z.ZodType<SftSection> = z.object({ loss: z.number(), grad_norm: z.number(), grads: summaries });
+const sftSchema: z.ZodType<SftSection> = z.object({ loss: number, grad_norm: number, grads: summaries });
 
 const adamwSchema: z.ZodType<AdamwSection> = z.object({
-  lr: z.number(),
+  lr: number,
   betas: numbers,
-  eps: z.number(),
-  weight_decay: z.number(),
-  max_grad_norm: z.number(),
-  steps: z.number(),
+  eps: number,
+  weight_decay: number,
+  max_grad_norm: number,
+  steps: number,
   loss_per_step: numbers,
   grad_norm_per_step: numbers,
   params_after: summaries,
@@ -157,15 +159,15 @@ const greedySchema: z.ZodType<GreedySection> = z.object({
 
 /** Schema of golden.json; other keys are reported, not refused. */
 export const modelGoldenSchema: z.ZodType<ModelGolden> = z.object({
-  n_params: z.number().optional(),
+  n_params: number.optional(),
   input_ids: numbers,
   cu_seqlens: numbers,
-  temperature: z.number(),
+  temperature: number,
   logits: z.array(numbers).optional(),
   logprobs: numbers.optional(),
   entropies: numbers.optional(),
   final_hidden_last_token: z.array(numbers).optional(),
-  layer_trace: z.array(z.array(z.object({ l2: z.number(), sum: z.number(), last4: numbers }))).optional(),
+  layer_trace: z.array(z.array(z.object({ l2: number, sum: number, last4: numbers }))).optional(),
   ppo: ppoSchema.optional(),
   full_loss: fullLossSchema.optional(),
   sft: sftSchema.optional(),
