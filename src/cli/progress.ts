@@ -1,4 +1,3 @@
-import type { TaskResult } from "../experiment/evaluation.ts";
 import type { LoopReporter } from "../experiment/loop.ts";
 import type { MetricsLine } from "../experiment/run_folder.ts";
 import type { CommandContext } from "./command.ts";
@@ -66,10 +65,4 @@ export class LiveTable implements LoopReporter {
     this.context.platform.terminal.err(`\r${" ".repeat(this.shown.length)}\r`);
     this.shown = "";
   }
-}
-
-/** Mean reward of an evaluation. */
-export function meanReward(results: readonly TaskResult[]): number {
-  const rewards = results.flatMap((r) => r.rewards);
-  return rewards.length === 0 ? 0 : rewards.reduce((a, b) => a + b, 0) / rewards.length;
 }

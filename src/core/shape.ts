@@ -1,5 +1,3 @@
-import { ShapeError } from "./errors.ts";
-
 /** Sizes of a tensor's axes, outermost first. */
 export type Shape = readonly number[];
 
@@ -13,11 +11,6 @@ export function sizeOf(shape: Shape): number {
 /** True when both shapes have the same axes. */
 export function sameShape(a: Shape, b: Shape): boolean {
   return a.length === b.length && a.every((d, i) => d === b[i]);
-}
-
-/** @throws ShapeError when `got` is not `expected`; `place` is written "op.input". */
-export function requireShape(place: string, expected: Shape, got: Shape, advice: string): void {
-  if (!sameShape(expected, got)) throw new ShapeError(place, expected, got, advice);
 }
 
 /** Smallest multiple of `step` that is at least `n`. */

@@ -62,19 +62,6 @@ export function bufferTensor(
   return { shape, dtype, storage: { kind: "buffer", buffer }, offsetBytes, label };
 }
 
-/** The same bytes under another shape of the same size. @throws ShapeError when the sizes differ. */
-export function reshape(tensor: Tensor, shape: readonly Dim[]): Tensor {
-  if (maxElements(shape) !== maxElements(tensor.shape)) {
-    throw new ShapeError(
-      `reshape.${tensor.label}`,
-      tensor.shape.map(dimText),
-      shape.map(dimText),
-      "Both shapes must hold the same number of elements.",
-    );
-  }
-  return { ...tensor, shape };
-}
-
 /** @throws ShapeError when the tensor's axes are not exactly `expected`. */
 export function requireDims(place: string, expected: readonly Dim[], tensor: Tensor, advice: string): void {
   const same = expected.length === tensor.shape.length && expected.every((d, i) => sameDim(d, tensor.shape[i] as Dim));
