@@ -79,7 +79,7 @@ fn scan(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   for (var c = sub; c < end; c += LANES) {
     let l = logits[base + c];
     let d = (l - mine.top) * dims.inverse_temperature;
-    let e = exp(-abs(d));
+    let e = exp_of(-abs(d));
     if (d > 0.0) {
       mine = Folded(l, fma(mine.sum, e, 1.0), e * fma(mine.sum, -min(d, 200.0), mine.tilt));
     } else {
@@ -113,7 +113,7 @@ fn settle(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: 
   if (row >= dims.rows) { return; }
   let at = row * FOLD;
   let r = dims.first + row;
-  let log_sum = log(fold[at + SUM]);
+  let log_sum = log_of(fold[at + SUM]);
   let logprob = (fold[at + PICKED] - fold[at + TOP]) * dims.inverse_temperature - log_sum;
   let entropy = log_sum - fold[at + TILT] / fold[at + SUM];
   var terms = LossTerms(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0);
@@ -156,7 +156,7 @@ fn slope(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: v
     var g = 0.0;
     if (!none) {
       let logp = bounded((logits[base + c] - top) * dims.inverse_temperature - log_sum, -200.0, 0.0);
-      g = -exp(logp) * fma(by_entropy, logp + entropy, by_logprob);
+      g = -exp_of(logp) * fma(by_entropy, logp + entropy, by_logprob);
       if (c == column) { g += by_logprob; }
       g *= dims.inverse_temperature;
     }

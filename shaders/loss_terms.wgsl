@@ -11,12 +11,14 @@ struct LossTerms {
 
 fn is_nan(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }
 
-/// clamp that keeps NaN, which WGSL's may turn into a bound.
+// clamp, exp and log that keep NaN: WGSL's clamp may turn it into a bound, and some drivers' exp and log into a number.
 fn bounded(x: f32, low: f32, high: f32) -> f32 { return select(clamp(x, low, high), x, is_nan(x)); }
+fn exp_of(x: f32) -> f32 { return select(exp(x), x, is_nan(x)); }
+fn log_of(x: f32) -> f32 { return select(log(x), x, is_nan(x)); }
 
 /// exp(x) - 1 - x without the cancellation near 0.
 fn exp_tail(x: f32) -> f32 {
-  if (abs(x) > 0.5) { return exp(x) - 1.0 - x; }
+  if (abs(x) > 0.5) { return exp_of(x) - 1.0 - x; }
   var t = fma(x, 1.0 / 8.0, 1.0);
   t = fma(t * x, 1.0 / 7.0, 1.0);
   t = fma(t * x, 1.0 / 6.0, 1.0);
@@ -38,7 +40,7 @@ fn kl_term(d: f32) -> vec2f {
 
 fn ppo_terms(logprob: f32, a: f32, old: f32) -> LossTerms {
   let diff = logprob - old;
-  let ratio = exp(bounded(diff, -20.0, 20.0));
+  let ratio = exp_of(bounded(diff, -20.0, 20.0));
   let plain = -a * ratio;
   let limited = -a * bounded(ratio, 1.0 - dims.clip_low, 1.0 + dims.clip_high);
   let clipped = limited > plain;
