@@ -1,4 +1,5 @@
 import { activation } from "./activation.ts";
+import { attention } from "./attention.ts";
 import { embedding } from "./embedding.ts";
 import { headNorm } from "./head_norm.ts";
 import { layernorm } from "./layernorm.ts";
@@ -14,4 +15,13 @@ export interface RegisteredOp {
 }
 
 /** Every differentiable operation, one line each. Tests go through the list; models import what they use. */
-export const ops: readonly RegisteredOp[] = [activation, embedding, headNorm, layernorm, linear, rmsnorm, rope];
+export const ops: readonly RegisteredOp[] = [
+  activation,
+  attention,
+  embedding,
+  headNorm,
+  layernorm,
+  linear,
+  rmsnorm,
+  rope,
+];

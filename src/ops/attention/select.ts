@@ -1,0 +1,18 @@
+import type { Capabilities } from "../../gpu/capabilities.ts";
+import type { AttentionVariant } from "./rows.ts";
+
+/** The three kernels of attention: forward, gradient of the queries, gradient of keys and values. */
+export type AttentionPass = "forward" | "dq" | "dkv";
+
+/**
+ * The tile for a head size (test/bench/LOG.md). Rows stay in registers, so long heads leave room for fewer. On a GPU one
+ * row per invocation; on software adapters a read costs most, and more rows share it.
+ */
+export function attentionVariant(caps: Capabilities, pass: AttentionPass, headDim: number): AttentionVariant {
+  if (caps.deviceClass === "gpu") return { headDim, lanes: 0, threads: 64, rowsPerThread: 1 };
+  const registers = headDim * { forward: 2, dq: 3, dkv: 4 }[pass];
+  if ([4, 8, 16].includes(caps.subgroupWidth)) {
+    return { headDim, lanes: caps.subgroupWidth, threads: caps.subgroupWidth, rowsPerThread: registers > 256 ? 1 : 2 };
+  }
+  return { headDim, lanes: 0, threads: 8, rowsPerThread: registers > 128 ? 2 : 4 };
+}
