@@ -4,6 +4,7 @@ import type { DecodeWork, PrefillPart } from "../infer/batch_former.ts";
 import { type Drawn, InferenceRunner } from "../infer/runner.ts";
 import type { DecodeText } from "../infer/stops.ts";
 import { encodeSafetensors } from "../io/safetensors.ts";
+import { weightsSha256 } from "../io/weights_hash.ts";
 import { defaultBudgetBytes, memoryPlan } from "../model/memory_plan.ts";
 import type { Model } from "../model/model.ts";
 import { Scorer } from "../model/scorer.ts";
@@ -99,12 +100,13 @@ export class ModelParts implements EngineParts {
   async snapshot({ optimizer }: { optimizer: boolean }): Promise<ModelState> {
     const { model, trainer } = this;
     const config = new TextEncoder().encode(`${JSON.stringify(model.savedConfig(), null, 2)}\n`);
+    const tensors = await model.hostTensorSources();
     const files: Record<string, Uint8Array> = {
       "config.json": config,
-      "model.safetensors": await encodeSafetensors(model.tensorSources()),
+      "model.safetensors": await encodeSafetensors(tensors),
     };
     if (optimizer && trainer !== null) files["optimizer.safetensors"] = await trainer.optimizerFile();
-    return { files, weightsSha256: await model.sha256(), optimizerSteps: trainer?.steps ?? 0 };
+    return { files, weightsSha256: await weightsSha256(tensors), optimizerSteps: trainer?.steps ?? 0 };
   }
 
   loseDevice(): void {

@@ -14,7 +14,7 @@ import type { Family } from "./families/family.ts";
 import { familyOf } from "./families/registry.ts";
 import { type InitOptions, initializeParameters } from "./initialize.ts";
 import { loadWeights, type WeightSource } from "./load_weights.ts";
-import { PackedTensors } from "./packed_tensors.ts";
+import { PackedTensors, type ParameterReader } from "./packed_tensors.ts";
 import { layOutParameters, parameterSpecs } from "./parameter_layout.ts";
 import { rotaryFrequencies } from "./rotary.ts";
 
@@ -75,6 +75,11 @@ export class Model {
     return namedTensors(this.family, this.description, this.parameters, dtype);
   }
 
+  /** The same, copied from the device at once: for models that fit in the host's memory twice. */
+  async hostTensorSources(dtype: FileDType = "F32"): Promise<TensorSource[]> {
+    return namedTensors(this.family, this.description, await this.parameters.toHost(), dtype);
+  }
+
   /** config.json for weights saved as `dtype`; all else as it was loaded. */
   savedConfig(dtype: FileDType = "F32"): Record<string, unknown> {
     const key = "dtype" in this.config.raw ? "dtype" : "torch_dtype";
@@ -104,7 +109,7 @@ export class Model {
 export function namedTensors(
   family: Family,
   description: DecoderDescription,
-  packed: PackedTensors,
+  packed: ParameterReader,
   dtype: FileDType = "F32",
   prefix = "",
 ): TensorSource[] {

@@ -1,5 +1,5 @@
 import { FormatError } from "../core/errors.ts";
-import { encodeSafetensors } from "../io/safetensors.ts";
+import { encodeSafetensors, type TensorSource } from "../io/safetensors.ts";
 import type { DecoderDescription } from "./decoder.ts";
 import type { Family } from "./families/family.ts";
 import { loadWeights, type WeightSource } from "./load_weights.ts";
@@ -17,14 +17,15 @@ export interface NamedBy {
 }
 
 /** Several sets (optimizer moments, say) as the bytes of one safetensors file, f32. */
-export function encodePacked(
+export async function encodePacked(
   { family, description }: NamedBy,
   sets: PackedSets,
   metadata: Record<string, string>,
 ): Promise<Uint8Array> {
-  const tensors = Object.entries(sets).flatMap(([prefix, packed]) =>
-    namedTensors(family, description, packed, "F32", prefix),
-  );
+  const tensors: TensorSource[] = [];
+  for (const [prefix, packed] of Object.entries(sets)) {
+    tensors.push(...namedTensors(family, description, await packed.toHost(), "F32", prefix));
+  }
   return encodeSafetensors(tensors, metadata);
 }
 

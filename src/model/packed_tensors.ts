@@ -7,8 +7,14 @@ import { bufferTensor, type Tensor } from "../gpu/tensor.ts";
 import { tensorUsage } from "../gpu/usage.ts";
 import type { ParameterLayout, PlacedParameter } from "./parameter_layout.ts";
 
+/** Whatever holds a model's parameters, on the device or on the host. */
+export interface ParameterReader {
+  /** `count` values of a parameter from its element `offset` on (all by default). */
+  read(name: string, offset?: number, count?: number): Promise<Float32Array>;
+}
+
 /** f32 tensors of one layout in packed device buffers: parameters, gradients, or a moment of the optimizer. */
-export class PackedTensors {
+export class PackedTensors implements ParameterReader {
   readonly layout: ParameterLayout;
   readonly label: string;
   private readonly device: Device;
@@ -54,11 +60,25 @@ export class PackedTensors {
     );
   }
 
-  /** `count` values of a parameter from its element `offset` on (all by default). */
   async read(name: string, offset = 0, count?: number): Promise<Float32Array> {
     const at = this.place(name);
     const elements = count ?? sizeOf(at.shape) - offset;
     return new Float32Array(await readBuffer(this.device, this.buffer(at), at.offsetBytes + 4 * offset, 4 * elements));
+  }
+
+  /** A copy of everything on the host, by one readback per segment where tensor by tensor would wait for each. */
+  async toHost(): Promise<ParameterReader> {
+    const segments: ArrayBuffer[] = [];
+    for (const [i, buffer] of this.buffers.entries()) {
+      segments.push(await readBuffer(this.device, buffer, 0, this.layout.segmentBytes[i]));
+    }
+    return {
+      read: async (name, offset = 0, count) => {
+        const at = this.place(name);
+        const elements = count ?? sizeOf(at.shape) - offset;
+        return new Float32Array(segments[at.segment] as ArrayBuffer, at.offsetBytes + 4 * offset, elements);
+      },
+    };
   }
 
   /** Sets everything to 0. */
