@@ -58,6 +58,7 @@ export class ModelParts implements EngineParts {
       parameters: plan.parameterBytes / 4,
       vocabSize: d.vocabSize,
       contextLength,
+      microBatchTokens: options.train ? plan.microBatchTokens : 0,
     };
     this.runner = new InferenceRunner(model, {
       pageCount: this.pageCount,

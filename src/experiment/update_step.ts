@@ -2,7 +2,7 @@ import type { AdvantageConfig } from "../rl/advantages/registry.ts";
 import type { Batch, GroupRecord } from "../rl/batch/batch_input.ts";
 import { buildBatch } from "../rl/batch/build_batch.ts";
 import type { Normalisation } from "../rl/normalisation.ts";
-import type { DeviceTime, Engine, UpdateRequest, UpdateResult } from "../schema/engine.ts";
+import type { DeviceTime, Engine, EngineInfo, UpdateRequest, UpdateResult } from "../schema/engine.ts";
 import type { TrainConfig } from "../schema/experiment.ts";
 import type { MetricsLine } from "./run_folder.ts";
 
@@ -12,11 +12,8 @@ export interface TakenStep {
   readonly result: UpdateResult;
 }
 
-/** A group's tree is split into rows of at most this many tokens when train.microBatchTokens is 0. */
-const defaultRowTokens = 2048;
-
 /** The engine's request for a batch. */
-export function updateRequest(id: string, batch: Batch, t: TrainConfig): UpdateRequest {
+function updateRequest(id: string, batch: Batch, t: TrainConfig): UpdateRequest {
   const { temperature, clipLow, clipHigh, dualClip, klCoef, klKind, entropyCoef } = t;
   const { learningRate, beta1, beta2, eps, weightDecay, maxGradNorm } = t;
   return {
@@ -27,8 +24,12 @@ export function updateRequest(id: string, batch: Batch, t: TrainConfig): UpdateR
   };
 }
 
-/** Builds the batch of finished groups for the weights of `version`. @throws as buildBatch */
-export function batchOf(groups: readonly GroupRecord[], t: TrainConfig, version: number): Batch {
+/** Builds the batch of finished groups for the weights an engine has now. @throws as buildBatch */
+function batchOf(
+  groups: readonly GroupRecord[],
+  t: TrainConfig,
+  { version, microBatchTokens }: Pick<EngineInfo, "version" | "microBatchTokens">,
+): Batch {
   const missing = t.missingReward;
   return buildBatch(groups, {
     view: t.view,
@@ -36,7 +37,7 @@ export function batchOf(groups: readonly GroupRecord[], t: TrainConfig, version:
     advantage: { estimator: t.advantage, ...t.advantageOptions } as AdvantageConfig,
     normalisation: t.normalisation as Normalisation,
     normalisationLength: t.normalisationLength,
-    maxRowTokens: t.microBatchTokens === 0 ? defaultRowTokens : t.microBatchTokens,
+    maxRowTokens: microBatchTokens,
     missingReward: missing === "drop" ? "exclude" : "fill",
     rewardFill: missing === "drop" ? 0 : missing,
     skipZeroAdvantage: t.klCoef === 0 && t.entropyCoef === 0,
@@ -51,8 +52,7 @@ export async function takeStep(
   groups: readonly GroupRecord[],
   train: TrainConfig,
 ): Promise<TakenStep> {
-  const { version } = await engine.info();
-  const batch = batchOf(groups, train, version);
+  const batch = batchOf(groups, train, await engine.info());
   return { batch, result: await engine.update(updateRequest(id, batch, train)) };
 }
 

@@ -153,6 +153,8 @@ export interface EngineInfo {
   vocabSize: number;
   /** Tokens the model or its cache can hold: prompt plus reply, but for a last token that nothing follows. */
   contextLength: number;
+  /** Longest training row in tokens; 0 when the engine does not train. */
+  microBatchTokens: number;
   version: number;
 }
 

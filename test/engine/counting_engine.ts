@@ -18,6 +18,7 @@ class CountingParts implements EngineParts {
     parameters: 1,
     vocabSize: 50,
     contextLength: 200,
+    microBatchTokens: 1000,
   };
   readonly pageCount = 12;
   readonly log: string[];
