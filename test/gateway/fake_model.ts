@@ -93,6 +93,7 @@ export class FakeEngine implements Engine {
       family: "fake",
       parameters: 0,
       vocabSize: 65536,
+      microBatchTokens: 0,
     } as const;
     return { ...facts, contextLength, version };
   }
