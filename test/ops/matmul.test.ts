@@ -1,8 +1,7 @@
 // Plan: every family and form against float64 at edges of tiles, vectors and k; families and numbers of rows agree bit
-// for bit; epilogues; sizes given at replay; nothing outside the product is read or written; the table; refusals.
+// for bit; epilogues; sizes given at replay; nothing outside the product is read or written; temporaries; refusals.
 import { describe, expect, it } from "#test";
 import { Rng, seedKey } from "../../src/core/rng.ts";
-import type { Capabilities } from "../../src/gpu/capabilities.ts";
 import type { Device } from "../../src/gpu/device.ts";
 import { PlanBuilder } from "../../src/gpu/plan_builder.ts";
 import type { PlanValues } from "../../src/gpu/plan_values.ts";
@@ -10,7 +9,6 @@ import { readBuffer, uploadTensor } from "../../src/gpu/readback.ts";
 import type { Tensor } from "../../src/gpu/tensor.ts";
 import { matmul } from "../../src/ops/matmul/matmul.ts";
 import type { Extent, MatmulFamily, MatmulForm } from "../../src/ops/matmul/problem.ts";
-import { selectMatmul } from "../../src/ops/matmul/select.ts";
 import { expectClose, testDevice } from "./opcheck.ts";
 
 const forms: readonly MatmulForm[] = ["NN", "NT", "TN"];
@@ -239,48 +237,25 @@ describe("matmul with sizes given at replay", () => {
   });
 });
 
-describe("the table of kernels", () => {
-  const software: Capabilities = {
-    adapter: "llvmpipe",
-    deviceClass: "software",
-    subgroupWidth: 8,
-    f16: false,
-    timestamps: false,
-    limits: {
-      maxBufferBytes: 2 ** 31,
-      maxBindingBytes: 2 ** 27,
-      offsetAlignment: 256,
-      maxInvocations: 1024,
-      maxWorkgroupBytes: 32768,
-      maxStorageBuffers: 16,
-    },
-  };
-  const gpu: Capabilities = { ...software, adapter: "a GPU", deviceClass: "gpu", subgroupWidth: 32 };
-  const names = (caps: Capabilities, form: MatmulForm, rows: number, fixed: boolean): string[] =>
-    selectMatmul(caps, form, rows, fixed).map((r) => `${r.choice.family}${r.choice.rows} from ${r.fromRows}`);
-
-  it("buckets the rows of a decoding plan and takes the widest tile elsewhere", () => {
-    expect(names(software, "NT", 64, false)).toEqual(["gemv1 from 1", "subgroup8 from 2", "subgroup32 from 17"]);
-    expect(names(software, "NT", 8, false)).toEqual(["gemv1 from 1", "subgroup8 from 2"]);
-    expect(names(software, "NT", 4096, false)).toEqual(["subgroup32 from 1"]);
-    expect(names(software, "NN", 1, true)).toEqual(["gemv1 from 1"]);
-    expect(names(software, "TN", 1, true)).toEqual(["subgroup8 from 1"]);
-    expect(names(software, "TN", 64, true)).toEqual(["subgroup32 from 1"]);
-  });
-
-  it("uses no subgroups where there are none, and workgroup tiles on a GPU", () => {
-    const without = { ...software, subgroupWidth: 0 };
-    expect(names(without, "NT", 64, false)).toEqual(["gemv1 from 1", "direct4 from 2", "direct8 from 9"]);
-    expect(names(without, "TN", 192, true)).toEqual(["direct8 from 1"]);
-    expect(names(gpu, "NN", 4096, false)).toEqual(["workgroup32 from 1"]);
-    expect(names(gpu, "NT", 3, true)).toEqual(["gemv1 from 1"]);
-  });
-
-  it("refuses a family that cannot run", () => {
-    expect(() => selectMatmul(software, "TN", 8, true, ["gemv"])).toThrow("Kernel family gemv has no form TN.");
-    expect(() => selectMatmul(gpu, "NT", 8, true, ["subgroup"])).toThrow(
-      "Kernel family subgroup needs subgroups of 4, 8 or 16 lanes; a GPU has none.",
-    );
+describe("matmul of temporaries", () => {
+  it("reads and writes one arena", async () => {
+    const device = await testDevice();
+    const x = draw("NT", { m: 33, n: 20, k: 8 });
+    const square = draw("NN", { m: 33, n: 20, k: 20 }, 8);
+    const lasting = [x.a, x.b, square.b].map((data, i) => uploadTensor(device, `operand${i}`, [data.length], data));
+    const [a, b, w] = lasting as [Tensor, Tensor, Tensor];
+    const plan = new PlanBuilder(device, "matmul");
+    const [first, copy, second] = [plan.temp([33, 20]), plan.temp([33, 20]), plan.temp([33, 20])];
+    for (const c of [first, copy]) matmul(plan, { a, b, c, form: "NT", M: 33, N: 20, K: 8 });
+    matmul(plan, { a: first, b: w, c: second, form: "NN", M: 33, N: 20, K: 20, residual: copy });
+    plan.output("second", second);
+    const built = await plan.build();
+    const { second: got } = await built.run({}, {});
+    const middle = Float32Array.from(reference(x, {}));
+    const want = reference({ ...square, a: middle, residual: middle }, { residual: true });
+    expectClose("second", got as Float32Array, want, 5e-6);
+    built.dispose();
+    for (const t of lasting) if (t.storage.kind === "buffer") device.pool.release(t.storage.buffer);
   });
 });
 

@@ -1,4 +1,4 @@
-import { component, lines, upTo } from "../matmul/operands.ts";
+import { component, lines, upTo } from "../wgsl_text.ts";
 
 /**
  * What an attention kernel is specialised for. Every invocation owns `rowsPerThread` rows of its workgroup's tile and

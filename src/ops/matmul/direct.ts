@@ -1,5 +1,6 @@
+import { lines, upTo } from "../wgsl_text.ts";
 import { accumulate, declarations, putFunction, storeTile } from "./epilogue.ts";
-import { kIndices, lines, readsOfA, readsOfB, strides, upTo, type Variant, valueOfA } from "./operands.ts";
+import { kIndices, readsOfA, readsOfB, strides, type Variant, valueOfA } from "./operands.ts";
 
 /** Register tile of one invocation: `rows` x 4 `columns`; `threads` invocations side by side along N. */
 export interface DirectTile {

@@ -1,4 +1,5 @@
-import { lines, type Variant } from "./operands.ts";
+import { lines } from "../wgsl_text.ts";
+import type { Variant } from "./operands.ts";
 
 /** Declarations of a generated product kernel: sizes, operands, and what its epilogue adds. */
 export function declarations({ vectors, bias, residual }: Variant): string {
@@ -26,7 +27,7 @@ export function putFunction({ vectors, bias, residual }: Variant): string {
 }
 
 /**
- * Stores the tile of accumulators `c{i}_{j}` (row i, column group j) whose corner is (`row`, 4 `col`). They go through a
+ * Stores the tile of accumulators `c{i}_{j}` (row i, column group j) with its corner at (`row`, 4 `col`). They go through a
  * private array so that one loop serves all rows; the loops' trip counts are hidden from the driver's compiler, which
  * would unroll them (seconds of compiling).
  */

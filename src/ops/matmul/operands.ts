@@ -1,3 +1,4 @@
+import { component, lines, upTo } from "../wgsl_text.ts";
 import type { MatmulForm } from "./problem.ts";
 
 /**
@@ -18,23 +19,6 @@ export interface Reads {
   readonly step: string;
 }
 
-const letters = ["x", "y", "z", "w"] as const;
-
-/** Numbers 0 to n-1. */
-export function upTo(n: number): number[] {
-  return Array.from({ length: n }, (_, i) => i);
-}
-
-/** Component `i` of a vec4 in WGSL: ".x" to ".w". */
-export function component(i: number): string {
-  return `.${letters[i % 4]}`;
-}
-
-/** Text for each of 0 to n-1, one per line. */
-export function lines(n: number, text: (i: number) => string, indent = "  "): string {
-  return upTo(n).map(text).join(`\n${indent}`);
-}
-
 /** The four consecutive k of a step: their indices `at`, and with a tail which of them exist, `live`. */
 export function kIndices({ tail }: Variant): string {
   const four = "vec4u(4u * step) + vec4u(0u, 1u, 2u, 3u)";
@@ -45,7 +29,7 @@ export function kIndices({ tail }: Variant): string {
     : `let at = ${four};`;
 }
 
-/** Row strides of a and b in elements of their arrays; `last_k`-sized loops run `steps` times. */
+/** Row strides of a and b in elements of their arrays, and the number of steps of four k. */
 export function strides({ form, vectors }: Variant): string {
   const unit = vectors ? " / 4u" : "";
   return `let lda = dims.${form[0] === "N" ? "k" : "m"}${unit};

@@ -1,5 +1,6 @@
+import { lines, upTo } from "../wgsl_text.ts";
 import { accumulate, declarations, putFunction, storeTile } from "./epilogue.ts";
-import { kIndices, lines, readsOfA, readsOfB, strides, upTo, type Variant, valueOfA } from "./operands.ts";
+import { kIndices, readsOfA, readsOfB, strides, type Variant, valueOfA } from "./operands.ts";
 
 /**
  * Product by subgroups, without workgroup memory: C = op(A) op(B) + bias + residual.
