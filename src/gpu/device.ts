@@ -40,9 +40,7 @@ export class Device {
     });
     void gpu.lost.then((info) => {
       if (this.closed) return;
-      this.fault = new DeviceError("device_lost", `The GPU device was lost: ${info.message || info.reason}.`, {
-        do: "The engine reopens it from the last committed state; if it happens again, lower train.microBatchTokens.",
-      });
+      this.fault = lostError(info.message || info.reason);
     });
   }
 
@@ -59,25 +57,46 @@ export class Device {
     throw fault;
   }
 
-  /** Runs `work` inside error scopes. @throws DeviceError naming `what` when the GPU reports a fault in it. */
-  async checked<T>(what: string, work: () => T | Promise<T>): Promise<T> {
+  /**
+   * Runs `work` inside error scopes. It must not wait for anything: scopes are a stack of the whole device, so one that
+   * stays open over an await catches the errors of others.
+   * @throws DeviceError naming `what` when the GPU reports a fault in it
+   */
+  async checked<T>(what: string, work: () => T): Promise<T> {
     this.gpu.pushErrorScope("out-of-memory");
     this.gpu.pushErrorScope("validation");
+    let popped: Promise<(GPUError | null)[]> | undefined;
     let result: T;
     try {
-      result = await work();
+      result = work();
     } finally {
-      const [validation, memory] = await Promise.all([this.gpu.popErrorScope(), this.gpu.popErrorScope()]);
-      const error = memory ?? validation;
-      if (error !== null) this.fault ??= deviceErrorFrom(error, what);
+      popped = Promise.all([this.gpu.popErrorScope(), this.gpu.popErrorScope()]);
+      popped.catch(() => undefined);
     }
+    const [validation, memory] = await this.orLost(popped);
+    const error = memory ?? validation ?? null;
+    if (error !== null) this.fault ??= deviceErrorFrom(error, what);
     this.throwFault();
     return result;
   }
 
+  /** What a promise of the GPU gives. @throws DeviceError "device_lost" when it failed because the device is gone */
+  async orLost<T>(promise: Promise<T>): Promise<T> {
+    try {
+      return await promise;
+    } catch (cause) {
+      // Runtimes differ in what a call on a lost device fails with, and settle `lost` only some time after it: wait for
+      // the queue, whose answer comes later than that.
+      await this.gpu.queue.onSubmittedWorkDone().catch(() => undefined);
+      if (/\b(lost|destroyed)\b/i.test((cause as Error).message)) this.fault ??= lostError((cause as Error).message);
+      this.throwFault();
+      throw cause;
+    }
+  }
+
   /** Resolves when everything submitted so far has run. */
   async idle(): Promise<void> {
-    await this.gpu.queue.onSubmittedWorkDone();
+    await this.orLost(this.gpu.queue.onSubmittedWorkDone());
     this.throwFault();
   }
 
@@ -87,6 +106,12 @@ export class Device {
     this.pool.dispose();
     this.gpu.destroy();
   }
+}
+
+function lostError(reason: string): DeviceError {
+  return new DeviceError("device_lost", `The GPU device was lost: ${reason}.`, {
+    do: "The engine reopens it from the last committed state; if it happens again, lower train.microBatchTokens.",
+  });
 }
 
 function deviceErrorFrom(error: GPUError, what = ""): DeviceError {

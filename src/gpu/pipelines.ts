@@ -50,21 +50,24 @@ export class PipelineCache {
       buffer: { type: b.access === "read" && !writable.includes(b.name) ? "read-only-storage" : "storage" },
     }));
     entries.push({ binding: kernel.uniformBinding, visibility, buffer: { type: "uniform" } });
-    gpu.pushErrorScope("validation");
-    const layout = gpu.createBindGroupLayout({ label: kernel.label, entries });
-    const module = gpu.createShaderModule({ label: kernel.label, code });
+    const { layout, module, pipelineLayout } = await this.device.checked(kernel.label, () => {
+      const bindGroupLayout = gpu.createBindGroupLayout({ label: kernel.label, entries });
+      return {
+        layout: bindGroupLayout,
+        module: gpu.createShaderModule({ label: kernel.label, code }),
+        pipelineLayout: gpu.createPipelineLayout({ bindGroupLayouts: [bindGroupLayout] }),
+      };
+    });
     const descriptor = {
       label: kernel.label,
-      layout: gpu.createPipelineLayout({ bindGroupLayouts: [layout] }),
+      layout: pipelineLayout,
       compute: { module, entryPoint: kernel.entry, constants: { ...constants } },
     };
-    let failure: unknown = null;
-    const pipeline = await gpu.createComputePipelineAsync(descriptor).catch((error: unknown) => {
-      failure = error;
-      return null;
-    });
-    const error = await gpu.popErrorScope();
-    if (pipeline === null || error !== null) throw await shaderError(kernel, module, code, failure ?? error);
+    const pipeline = await this.device
+      .orLost(gpu.createComputePipelineAsync(descriptor))
+      .catch(async (failure: unknown) => {
+        throw failure instanceof DeviceError ? failure : await shaderError(kernel, module, code, failure);
+      });
     return { pipeline, layout };
   }
 }

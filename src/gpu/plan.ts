@@ -188,6 +188,8 @@ export class Plan {
         { do: "Build the plan for larger sizes, or split the work." },
       );
     }
+    // Deno 2.9 panics on a write of no bytes.
+    if (data.byteLength === 0) return;
     this.parts.device.gpu.queue.writeBuffer(
       tensor.storage.buffer.gpu,
       tensor.offsetBytes,

@@ -3,8 +3,8 @@ import { DeviceError } from "../core/errors.ts";
 import { alignUp } from "../core/shape.ts";
 import { layOutArena, type Slot } from "./arena.ts";
 import type { Device } from "./device.ts";
-import type { Kernel } from "./kernel.ts";
-import type { Constants } from "./pipelines.ts";
+import type { Kernel, KernelBinding } from "./kernel.ts";
+import type { CompiledKernel, Constants } from "./pipelines.ts";
 import { Plan, type PlanStep } from "./plan.ts";
 import type { DynScalar, ScalarArg, Workgroups } from "./plan_values.ts";
 import type { PoolBuffer } from "./pool.ts";
@@ -104,28 +104,31 @@ export class PlanBuilder {
 
   /** Lays out the arena, compiles, creates bind groups. @throws DeviceError when the GPU refuses something. */
   async build(): Promise<Plan> {
-    for (const tensor of this.outputs.values()) this.keepToEnd(tensor);
-    const alignment = this.device.caps.limits.offsetAlignment;
-    const layout = layOutArena(this.slots.map(neverUsedIsEmpty), alignment);
-    const pool = this.device.pool;
-    if (layout.totalBytes > 0) this.owned.push(pool.allocate(`${this.label}.arena`, layout.totalBytes, tensorUsage));
-    const arena = layout.totalBytes > 0 ? (this.owned.at(-1) as PoolBuffer) : null;
-    const uniformStride = alignUp(Math.max(...this.dispatches.map((d) => d.kernel.scalars.length * 4), 4), alignment);
-    const uniformBytes = uniformStride * Math.max(1, this.dispatches.length);
-    const uniform = pool.allocate(`${this.label}.dims`, uniformBytes, usage.uniform | usage.copyDst);
+    try {
+      return await this.compileAndBind();
+    } catch (thrown) {
+      for (const buffer of this.owned) this.device.pool.release(buffer);
+      throw thrown;
+    }
+  }
+
+  private async compileAndBind(): Promise<Plan> {
+    const { device, dispatches } = this;
+    const { place, arenaBytes } = this.layOut();
+    const alignment = device.caps.limits.offsetAlignment;
+    const uniformStride = alignUp(Math.max(...dispatches.map((d) => d.kernel.scalars.length * 4), 4), alignment);
+    const uniformBytes = uniformStride * Math.max(1, dispatches.length);
+    const uniform = device.pool.allocate(`${this.label}.dims`, uniformBytes, usage.uniform | usage.copyDst);
     this.owned.push(uniform);
-    const place = (tensor: Tensor): { buffer: PoolBuffer; offset: number } =>
-      tensor.storage.kind === "buffer"
-        ? { buffer: tensor.storage.buffer, offset: tensor.offsetBytes }
-        : {
-            buffer: arena as PoolBuffer,
-            offset: (layout.offsets[tensor.storage.slot] as number) + tensor.offsetBytes,
-          };
-    const steps = await this.device.checked(`plan ${this.label}`, () =>
-      Promise.all(this.dispatches.map((d, i) => this.compileStep(d, i * uniformStride, uniform, place))),
+    const placed = dispatches.map((d) => placeArguments(d, place));
+    const compiled = await Promise.all(dispatches.map((d, i) => this.compile(d, placed[i] as PlacedBinding[])));
+    const steps = await device.checked(`plan ${this.label}`, () =>
+      dispatches.map((d, i) =>
+        this.bind(d, placed[i] as PlacedBinding[], compiled[i] as CompiledKernel, i * uniformStride, uniform),
+      ),
     );
     return new Plan({
-      device: this.device,
+      device,
       label: this.label,
       steps,
       cuts: this.cuts,
@@ -135,23 +138,38 @@ export class PlanBuilder {
       dynamic: [...this.dynamic.values()],
       scalars: [...this.scalars],
       owned: this.owned,
-      arenaBytes: layout.totalBytes,
+      arenaBytes,
     });
   }
 
-  private async compileStep(
-    { kernel, args }: RecordedDispatch,
-    uniformOffset: number,
-    uniform: PoolBuffer,
-    place: (t: Tensor) => { buffer: PoolBuffer; offset: number },
-  ): Promise<PlanStep> {
-    const placed = kernel.bindings.map((b) => {
-      const tensor = args.tensors[b.name] as Tensor;
-      return { ...b, ...place(tensor), bytes: alignUp(Math.max(4, maxBytes(tensor)), 4) };
-    });
+  /** Allocates the arena; returns where each tensor lies. */
+  private layOut(): { place: (t: Tensor) => Place; arenaBytes: number } {
+    for (const tensor of this.outputs.values()) this.keepToEnd(tensor);
+    const { pool, caps } = this.device;
+    const layout = layOutArena(this.slots.map(neverUsedIsEmpty), caps.limits.offsetAlignment);
+    if (layout.totalBytes > 0) this.owned.push(pool.allocate(`${this.label}.arena`, layout.totalBytes, tensorUsage));
+    const arena = this.owned.at(-1) as PoolBuffer;
+    const place = ({ storage, offsetBytes }: Tensor): Place =>
+      storage.kind === "buffer"
+        ? { buffer: storage.buffer, offset: offsetBytes }
+        : { buffer: arena, offset: (layout.offsets[storage.slot] as number) + offsetBytes };
+    return { place, arenaBytes: layout.totalBytes };
+  }
+
+  /** A read binding that shares its buffer with a written one of the same dispatch must be declared read_write. */
+  private compile({ kernel, args }: RecordedDispatch, placed: readonly PlacedBinding[]): Promise<CompiledKernel> {
     const written = new Set(placed.filter((p) => p.access === "read_write").map((p) => p.buffer));
     const writable = placed.filter((p) => p.access === "read" && written.has(p.buffer)).map((p) => p.name);
-    const compiled = await this.device.pipelines.get(kernel, args.constants ?? {}, writable);
+    return this.device.pipelines.get(kernel, args.constants ?? {}, writable);
+  }
+
+  private bind(
+    { kernel, args }: RecordedDispatch,
+    placed: readonly PlacedBinding[],
+    compiled: CompiledKernel,
+    uniformOffset: number,
+    uniform: PoolBuffer,
+  ): PlanStep {
     const entries: GPUBindGroupEntry[] = placed.map((p) => ({
       binding: p.binding,
       resource: { buffer: p.buffer.gpu, offset: p.offset, size: p.bytes },
@@ -182,6 +200,24 @@ export class PlanBuilder {
   private keepToEnd(tensor: Tensor): void {
     if (tensor.storage.kind === "arena") (this.slots[tensor.storage.slot] as Slot).last = this.dispatches.length;
   }
+}
+
+/** Where a tensor begins. */
+interface Place {
+  readonly buffer: PoolBuffer;
+  readonly offset: number;
+}
+
+/** A binding with the memory it is bound to. */
+interface PlacedBinding extends KernelBinding, Place {
+  readonly bytes: number;
+}
+
+function placeArguments({ kernel, args }: RecordedDispatch, place: (t: Tensor) => Place): PlacedBinding[] {
+  return kernel.bindings.map((b) => {
+    const tensor = args.tensors[b.name] as Tensor;
+    return { ...b, ...place(tensor), bytes: alignUp(Math.max(4, maxBytes(tensor)), 4) };
+  });
 }
 
 function neverUsedIsEmpty(slot: Slot): Slot {

@@ -43,10 +43,7 @@ export class Readback {
     const total = this.sources.reduce((n, s) => n + alignUp(s.bytes, 16), 0);
     if (total === 0 || this.staging === null) return this.sources.map(() => new ArrayBuffer(0));
     const mapMode = 0x1; // GPUMapMode.READ; Node has no such global.
-    await this.staging.gpu.mapAsync(mapMode, 0, total).catch((cause: unknown) => {
-      this.device.throwFault();
-      throw cause;
-    });
+    await this.device.orLost(this.staging.gpu.mapAsync(mapMode, 0, total));
     const mapped = this.staging.gpu.getMappedRange(0, total);
     let at = 0;
     const out = this.sources.map((s) => {
