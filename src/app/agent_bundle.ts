@@ -2,6 +2,7 @@ import { asLeydenError, ConfigError } from "../core/errors.ts";
 import { hashString } from "../core/rng.ts";
 import type { AgentCommand } from "../schema/agent.ts";
 import type { Files } from "../schema/files.ts";
+import { pathFrom } from "./load_config.ts";
 
 /** Where an agent's files lie, and where products of them may. */
 export interface BundleContext {
@@ -26,7 +27,7 @@ async function bundler(): Promise<Esbuild | null> {
 }
 
 async function bundle(esbuild: Esbuild, entry: string, { files, folder, cacheFolder }: BundleContext): Promise<string> {
-  const path = files.absolute(files.join(folder, entry));
+  const path = files.absolute(pathFrom(files, folder, entry));
   const built = await esbuild
     .build({
       entryPoints: [path],

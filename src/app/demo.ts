@@ -3,7 +3,7 @@ import type { LoopReporter } from "../experiment/loop.ts";
 import { summarizeSuccess } from "../experiment/success.ts";
 import type { HostPlatform } from "../schema/platform.ts";
 import { evaluateModel } from "./evaluate_model.ts";
-import { loadConfig } from "./load_config.ts";
+import { loadConfig, pathFrom } from "./load_config.ts";
 import { runExperiment } from "./run_experiment.ts";
 
 /** What the demo is asked for. */
@@ -48,7 +48,7 @@ export async function runDemo(platform: HostPlatform, request: DemoRequest): Pro
   const measure = (modelFolder: string, count: number): ReturnType<typeof evaluateModel> =>
     evaluateModel(platform, { ...request, config, configFolder: folder, modelFolder, samples: count });
   request.phase("Before: the base model on the held-out tasks");
-  const base = await measure(files.join(folder, config.model.path), samples.before);
+  const base = await measure(pathFrom(files, folder, config.model.path), samples.before);
   request.phase("Training: the same agent, its model updated after every batch of rollouts");
   const run = await runExperiment(platform, { ...request, config, configFolder: folder, resume: false });
   request.phase("After: the trained model on the same tasks");

@@ -2,10 +2,10 @@ import { ConfigError } from "../core/errors.ts";
 import type { RolloutHooks } from "../rollout/hooks.ts";
 import type { Files } from "../schema/files.ts";
 import type { Dataset } from "../schema/task.ts";
-import { importModule } from "./load_config.ts";
+import { importModule, pathFrom } from "./load_config.ts";
 
 async function exported(files: Files, folder: string, path: string, name: string): Promise<unknown> {
-  const module = await importModule(files, files.join(folder, path));
+  const module = await importModule(files, pathFrom(files, folder, path));
   if (module[name] !== undefined) return module[name];
   throw new ConfigError(`${path} does not export "${name}".`, { do: `Add: export const ${name} = …;` });
 }

@@ -5,6 +5,7 @@ import { alignStore } from "../experiment/resume.ts";
 import { RunFolder, type RunState } from "../experiment/run_folder.ts";
 import type { ExperimentConfig } from "../schema/experiment.ts";
 import type { HostPlatform } from "../schema/platform.ts";
+import { pathFrom } from "./load_config.ts";
 import { modelTextFiles } from "./model_text_files.ts";
 import { openSession, type Session } from "./session.ts";
 
@@ -56,7 +57,7 @@ async function startingPoint(
   platform: HostPlatform,
 ): Promise<{ state: RunState; modelFolder: string; optimizerFolder: string }> {
   const configSha256 = await configHash(config);
-  const base = platform.files.join(configFolder, config.model.path);
+  const base = pathFrom(platform.files, configFolder, config.model.path);
   if (!resume) {
     if (await folder.exists()) {
       throw new ConfigError(`${folder.path} already holds a run.`, {
@@ -80,8 +81,8 @@ export async function runExperiment(platform: HostPlatform, request: RunRequest)
   const startMs = platform.clock.monotonic();
   const folder = new RunFolder(platform.files, runFolder);
   const { state, modelFolder, optimizerFolder } = await startingPoint(folder, request, platform);
+  await platform.files.makeFolder(runFolder);
   await folder.truncateMetrics(state.update);
-  await folder.writeConfig(config);
   const session = await openSession(platform, {
     config,
     configFolder,
@@ -99,6 +100,8 @@ export async function runExperiment(platform: HostPlatform, request: RunRequest)
     },
   });
   try {
+    // Only now: a run that cannot start, for want of its model say, leaves its folder free.
+    await folder.writeConfig(config);
     const loop = new Loop(
       {
         config,

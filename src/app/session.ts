@@ -19,6 +19,7 @@ import type { Dataset } from "../schema/task.ts";
 import type { RolloutConfig } from "../schema/wire.ts";
 import { ChatFormat } from "../text/chat_format.ts";
 import { listen } from "./listen.ts";
+import { pathFrom } from "./load_config.ts";
 import { loadDataset, loadHooks } from "./load_modules.ts";
 import { openEngine } from "./open_engine.ts";
 import { openStore } from "./open_store.ts";
@@ -202,7 +203,7 @@ async function openController(
 function agentOf(platform: HostPlatform, { config, configFolder, say }: SessionOptions): Promise<AgentCommand> {
   const { files, cacheFolder } = platform;
   const r = config.rollout;
-  const at = (path: string): string => files.absolute(files.join(configFolder, path));
+  const at = (path: string): string => files.absolute(pathFrom(files, configFolder, path));
   const agent: AgentCommand = {
     command: r.command,
     cwd: at(r.cwd ?? "."),
