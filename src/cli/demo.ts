@@ -33,8 +33,7 @@ async function demo(context: CommandContext): Promise<number> {
     phase: say,
     progress: (finished, total) => table.status(`${finished}/${total} rollouts`),
     say,
-  });
-  table.clear();
+  }).finally(() => table.clear());
   if (context.json) context.printJson(result);
   else {
     const [low, high] = result.after_ci;

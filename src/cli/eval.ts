@@ -1,10 +1,11 @@
 import { evaluateModel } from "../app/evaluate_model.ts";
-import { loadConfig } from "../app/load_config.ts";
+import { loadConfig, pathFrom } from "../app/load_config.ts";
 import { seedKey } from "../core/rng.ts";
 import type { TaskResult } from "../experiment/evaluation.ts";
 import { compareSuccess, type SuccessSummary, summarizeSuccess } from "../experiment/success.ts";
 import { UsageError } from "./args.ts";
 import type { Command, CommandContext } from "./command.ts";
+import { modelFolderOf } from "./model_place.ts";
 import { LiveTable } from "./progress.ts";
 
 /** `leyden eval`: success of a model, or of two on the same tasks, on an experiment's held-out tasks. */
@@ -13,8 +14,12 @@ export const command: Command = {
   summary: "Measures a model on an experiment's held-out tasks with the real agent.",
   positionals: { usage: "[A B]", min: 0, max: 2 },
   options: {
-    model: { kind: "text", value: "DIR", summary: "Model folder or checkpoint; default: the experiment's model." },
-    compare: { kind: "flag", summary: "Compare the model folders A and B task by task." },
+    model: {
+      kind: "text",
+      value: "DIR",
+      summary: "Model folder, checkpoint, or run (its newest checkpoint); default: the experiment's model.",
+    },
+    compare: { kind: "flag", summary: "Compare the models A and B task by task." },
     task: { kind: "text", value: "CONFIG", summary: "Configuration of the experiment." },
     n: { kind: "integer", value: "K", summary: "Samples per task.", fallback: 1, min: 1 },
     tasks: { kind: "integer", value: "N", summary: "Held-out tasks used; 0 means all.", min: 0 },
@@ -35,7 +40,7 @@ async function runEval(context: CommandContext): Promise<number> {
     return 0;
   }
   if (a === undefined || b === undefined) {
-    throw new UsageError("--compare needs two model folders.", {
+    throw new UsageError("--compare needs two models.", {
       do: "Write: leyden eval --compare A B --task CONFIG",
     });
   }
@@ -67,17 +72,17 @@ async function measure(
     if (value !== undefined) overrides.push(`${key}=${value}`);
   }
   const { config, folder } = await loadConfig(platform.files, args.requireText("task"), overrides);
+  const { files } = platform;
   const table = new LiveTable(context);
   const { results } = await evaluateModel(platform, {
     config,
     configFolder: folder,
-    modelFolder: model ?? platform.files.join(folder, config.model.path),
+    modelFolder: await modelFolderOf(files, model ?? pathFrom(files, folder, config.model.path)),
     samples: args.requireNumber("n"),
     signal: context.stopSignal(),
     progress: (finished, total) => table.status(`${finished}/${total} rollouts`),
     say: (line) => context.note(line),
-  });
-  table.clear();
+  }).finally(() => table.clear());
   return { results, summary: summarizeSuccess(results, seedKey(config.seed)) };
 }
 

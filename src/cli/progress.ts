@@ -16,7 +16,15 @@ const columns: readonly [title: string, key: string, digits: number][] = [
 ];
 
 function cell(value: unknown, digits: number): string {
-  return typeof value === "number" ? value.toFixed(digits) : "";
+  if (typeof value !== "number") return "";
+  return value.toFixed(digits).replace(/^-(?=[0.]+$)/, "");
+}
+
+/** Why an update left the weights as they were, in a reader's words. */
+function skipReason(line: MetricsLine): string {
+  if (line["training/skipped"] === "nan_gradient") return "its gradient was not finite";
+  const alike = line["training/n_groups"] === line["training/n_zero_adv_groups"];
+  return alike ? "within every group all rewards were equal" : "no rollout left tokens to train on";
 }
 
 /** A table that grows by a line with every update, and a line on a screen that shows the rollouts in flight. */
@@ -51,7 +59,7 @@ export class LiveTable implements LoopReporter {
     this.headed = true;
     this.context.print(columns.map(([, key, digits]) => cell(line[key], digits).padStart(10)).join(" "));
     if (typeof line["training/skipped"] === "string") {
-      this.context.note(`Update ${line.step} changed nothing: ${line["training/skipped"]}.`);
+      this.context.note(`Update ${line.step} changed nothing: ${skipReason(line)}.`);
     }
   }
 

@@ -1,4 +1,4 @@
-import { asLeydenError, type LeydenError } from "../core/errors.ts";
+import { asLeydenError, CancelledError, type LeydenError } from "../core/errors.ts";
 import { didYouMean } from "../core/nearest.ts";
 import type { HostPlatform, Terminal } from "../schema/platform.ts";
 import { type Args, parseCommandLine, UsageError } from "./args.ts";
@@ -70,7 +70,15 @@ async function runCommand(platform: HostPlatform, table: CommandTable): Promise<
     out(commandHelp(command));
     return 0;
   }
-  return command.run(contextOf(platform, args));
+  const context = contextOf(platform, args);
+  try {
+    return await command.run(context);
+  } catch (thrown) {
+    // What the person asked for is no error; programs still read one.
+    if (!(thrown instanceof CancelledError) || context.json || !context.stopSignal().aborted) throw thrown;
+    context.note("Stopped.");
+    return thrown.exitCode;
+  }
 }
 
 /** Runs the command that the terminal's arguments name; returns the exit code and never throws. */

@@ -17,7 +17,7 @@ const drainMs = 10_000;
 /** `leyden serve`: the gateway as a program of its own. */
 export const command: Command = {
   name: "serve",
-  summary: "Serves a model, or forwards to registered ones, and records every call.",
+  summary: "Serves a model, or forwards to registered ones, and records the calls of rollouts.",
   options: {
     model: { kind: "text", value: "DIR", summary: "Model folder to serve." },
     "gateway-only": { kind: "flag", summary: "Serve no model: forward to endpoints registered by POST /api/models." },

@@ -1,5 +1,7 @@
 import { loadConfig } from "../app/load_config.ts";
-import { runExperiment } from "../app/run_experiment.ts";
+import { type RunResult, runExperiment } from "../app/run_experiment.ts";
+import { CancelledError } from "../core/errors.ts";
+import { RunFolder } from "../experiment/run_folder.ts";
 import type { Args } from "./args.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { LiveTable } from "./progress.ts";
@@ -38,18 +40,36 @@ async function train(context: CommandContext): Promise<number> {
   const stamp = new Date(platform.clock.now()).toISOString().replace(/[:.]/g, "-");
   const runFolder = platform.files.absolute(args.text("out") ?? platform.files.join("runs", stamp));
   const table = new LiveTable(context);
+  const signal = context.stopSignal();
   const result = await runExperiment(platform, {
     config,
     configFolder: folder,
     runFolder,
     resume: args.flag("resume"),
-    signal: context.stopSignal(),
+    signal,
     reporter: table,
     say: (line) => {
       table.clear();
       note(line);
     },
+  }).catch(async (thrown: unknown) => {
+    table.clear();
+    if (signal.aborted && thrown instanceof CancelledError) note(await whereItStands(context, runFolder));
+    throw thrown;
   });
-  context.printJson(result);
+  if (context.json) context.printJson(result);
+  else context.print(summaryOf(context, result));
   return 0;
+}
+
+/** What a stopped run has saved, and how to go on. */
+async function whereItStands({ platform }: CommandContext, runFolder: string): Promise<string> {
+  const checkpoint = await new RunFolder(platform.files, runFolder).latestCheckpoint();
+  const saved = checkpoint === null ? "No update is saved yet" : `Update ${checkpoint.state.update} is saved`;
+  return `${saved} in ${runFolder}; pass --resume to go on.`;
+}
+
+function summaryOf({ platform }: CommandContext, { run, updates, seconds, adapter }: RunResult): string {
+  const line = `Trained to update ${updates} in ${seconds.toFixed(0)} s on ${adapter}`;
+  return updates === 0 ? line : `${line}\nModel: ${platform.files.join(run, "checkpoints", `step_${updates}`)}`;
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Command, CommandContext, CommandTable } from "../../src/cli/command.ts";
 import { commands } from "../../src/cli/commands.ts";
 import { runCommandLine } from "../../src/cli/run.ts";
-import { EnvironmentError } from "../../src/core/errors.ts";
+import { CancelledError, EnvironmentError } from "../../src/core/errors.ts";
 import { fakePlatform } from "./fake_platform.ts";
 
 function tableOf(run: (context: CommandContext) => Promise<number>): CommandTable {
@@ -131,6 +131,27 @@ describe("stop signal", () => {
     expect(fake.exitCodes).toEqual([]);
     fake.signal("SIGINT");
     expect(fake.exitCodes).toEqual([130]);
+  });
+
+  it("that cancels a command is no error to a person, and one to a program", async () => {
+    const stopped = async (args: readonly string[]) => {
+      const fake = fakePlatform({ args });
+      const table = tableOf(async (context) => {
+        context.stopSignal();
+        fake.signal("SIGINT");
+        throw new CancelledError("Cooking");
+      });
+      return { code: await runCommandLine(fake.platform, table), out: fake.out(), err: fake.err() };
+    };
+    expect(await stopped(["cook"])).toEqual({ code: 2, out: "", err: "Stopped.\n" });
+    expect(await stopped(["cook", "--json"])).toMatchObject({
+      code: 2,
+      out: expect.stringContaining('"code":"cancelled"'),
+    });
+    const unasked = await call(["cook"], async () => {
+      throw new CancelledError("Cooking");
+    });
+    expect(unasked.err).toContain("error [cancelled]: Cooking was cancelled.");
   });
 });
 
