@@ -120,7 +120,8 @@ function readOption(values: Map<string, Value>, token: OptionToken, spec: Option
 function checkPositionals(command: Command, positionals: readonly string[]): void {
   const { min, max, usage } = command.positionals ?? { min: 0, max: 0, usage: "" };
   const advice = { do: `Use: leyden ${command.name} ${usage}`.trimEnd() };
-  if (positionals.length < min) throw new UsageError(`leyden ${command.name} needs ${usage}.`, advice);
+  if (positionals.length < min)
+    throw new UsageError(`leyden ${command.name} needs ${usage.replace(/\.+$/, "")}.`, advice);
   if (positionals.length > max) {
     throw new UsageError(`"${positionals[max]}" is one argument too many for leyden ${command.name}.`, advice);
   }

@@ -19,7 +19,7 @@ describe("leyden bench", () => {
 
   it("checks its arguments before it opens a device", async () => {
     for (const [args, expected] of [
-      [[], "error [usage]: leyden bench needs SUITE....\nUse: leyden bench SUITE...\n"],
+      [[], "error [usage]: leyden bench needs SUITE.\nUse: leyden bench SUITE...\n"],
       [["matmul", "steps"], 'error [usage]: There is no suite "steps".\nDid you mean "step"?\n'],
       [["all"], 'error [usage]: There is no suite "all".\nKnown are: matmul, step, decode.\n'],
       [["step", "--repeats", "0"], "error [usage]: --repeats is 0, below 1.\n"],
