@@ -1,3 +1,4 @@
+import { ConfigError } from "../core/errors.ts";
 import { kernel } from "../gpu/kernel.ts";
 import type { PlanBuilder } from "../gpu/plan_builder.ts";
 import type { PlanValues } from "../gpu/plan_values.ts";
@@ -59,8 +60,30 @@ export function adamw(plan: PlanBuilder, { params, grads, m, v, stats }: AdamwIn
   }
 }
 
-/** The plan values of step `step`, counted from 1 and only over steps that were not skipped; computed in float64. */
+/** A setting that is no number would make every weight one. @throws ConfigError */
+function checkSettings(settings: AdamwSettings): void {
+  const { learningRate, beta1, beta2, eps, weightDecay } = settings;
+  const rules: readonly [name: keyof AdamwSettings, holds: boolean, range: string][] = [
+    ["learningRate", Number.isFinite(learningRate) && learningRate >= 0, "at least 0"],
+    ["beta1", beta1 >= 0 && beta1 < 1, "in [0, 1)"],
+    ["beta2", beta2 >= 0 && beta2 < 1, "in [0, 1)"],
+    ["eps", Number.isFinite(eps) && eps > 0, "above 0"],
+    ["weightDecay", Number.isFinite(weightDecay) && weightDecay >= 0, "at least 0"],
+  ];
+  const broken = rules.find(([, holds]) => !holds);
+  if (broken === undefined) return;
+  const [name, , range] = broken;
+  throw new ConfigError(`AdamW cannot use ${name} ${settings[name]}; it must be a number ${range}.`, {
+    do: `Correct ${name}.`,
+  });
+}
+
+/**
+ * The plan values of step `step`, counted from 1 and only over steps that were not skipped; computed in float64.
+ * @throws ConfigError for a setting out of range
+ */
 export function adamwValues(settings: AdamwSettings, step: number): PlanValues {
+  checkSettings(settings);
   const { learningRate, beta1, beta2, eps, weightDecay } = settings;
   const values: Record<(typeof names)[number], number> = {
     keep: 1 - learningRate * weightDecay,

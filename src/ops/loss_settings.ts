@@ -20,7 +20,7 @@ const klKinds = ["k1", "k2", "k3"] as const;
 
 /**
  * The plan values "loss.…" of a loss, so that one plan serves supervised and reinforcement steps alike.
- * @throws ConfigError when the temperature is not a positive number.
+ * @throws ConfigError when the temperature is not a positive number, another setting is not finite, or a kind is unknown.
  */
 export function lossValues(loss: LossSettings): PlanValues {
   if (!(loss.temperature > 0) || !Number.isFinite(loss.temperature)) {
@@ -28,13 +28,23 @@ export function lossValues(loss: LossSettings): PlanValues {
       do: "Set the temperature that the tokens were sampled with, above 0.",
     });
   }
+  const { temperature: _, kind, klKind, ...numbers } = loss;
+  const bad = Object.entries(numbers).find(([, value]) => !Number.isFinite(value));
+  if (bad !== undefined) {
+    throw new ConfigError(`A loss cannot use ${bad[0]} ${bad[1]}.`, { do: "Give a finite number." });
+  }
+  if (!kinds.includes(kind) || !klKinds.includes(klKind)) {
+    throw new ConfigError(`There is no loss "${kind}" with KL estimator "${klKind}".`, {
+      do: `Use one of ${kinds.join(", ")} with one of ${klKinds.join(", ")}.`,
+    });
+  }
   return {
     "loss.inverse_temperature": 1 / loss.temperature,
-    "loss.kind": kinds.indexOf(loss.kind),
+    "loss.kind": kinds.indexOf(kind),
     "loss.clip_low": loss.clipLow,
     "loss.clip_high": loss.clipHigh,
     "loss.dual_clip": loss.dualClip,
-    "loss.kl_kind": klKinds.indexOf(loss.klKind) + 1,
+    "loss.kl_kind": klKinds.indexOf(klKind) + 1,
     "loss.kl_coef": loss.klCoef,
     "loss.entropy_coef": loss.entropyCoef,
   };

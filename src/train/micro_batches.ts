@@ -8,6 +8,8 @@ export interface RowLimits {
   contextLength: number;
   /** Most tokens of one micro-batch. */
   microBatchTokens: number;
+  /** The loss has a KL term: without reference log-probabilities it would pull towards probability 1. */
+  needsRefLogprob?: boolean;
 }
 
 /** Rows packed one after another into one forward and backward pass; arrays are what the device takes. */
@@ -104,6 +106,9 @@ function checkRow(row: TrainRow, index: number, limits: RowLimits): void {
   for (const name of ["pos", "end"] as const) requireLength(index, name, row[name]?.length, tokens);
   for (const name of ["target", "weight", "advantage", "oldLogprob", "refLogprob"] as const) {
     requireLength(index, name, row[name]?.length, records);
+  }
+  if (limits.needsRefLogprob === true && records > 0 && row.refLogprob === undefined) {
+    throw badRow(index, "has no refLogprob, which the KL term takes");
   }
   requireRange(index, "ids", row.ids, () => [0, limits.vocabSize]);
   requireRange(index, "target", row.target, () => [0, limits.vocabSize]);

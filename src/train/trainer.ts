@@ -98,7 +98,8 @@ export class Trainer {
   async computeGradients(rows: readonly TrainRow[], loss: LossConfig, hooks: StepHooks = {}): Promise<GradientResult> {
     const { vocabSize, contextLength } = this.model.description;
     const { microBatchTokens } = this.options;
-    const batches = packRows(rows, { vocabSize, contextLength, microBatchTokens });
+    const needsRefLogprob = loss.klCoef !== 0;
+    const batches = packRows(rows, { vocabSize, contextLength, microBatchTokens, needsRefLogprob });
     const statistics = new StepStatistics(loss);
     const firstRecord = recordOffsets(rows);
     const stats = new Float32Array(statColumns.width * (firstRecord.at(-1) as number));

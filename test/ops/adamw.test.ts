@@ -165,4 +165,16 @@ describe("gradNorm and adamw", () => {
     const dynamic = plan.temp([plan.dim("T", 4)]);
     expect(() => gradNorm(plan, [dynamic], t(4), { maxNorm: 0 })).toThrow("ShapeError[grad_norm.grads]");
   });
+
+  it("refuse settings that would spoil every weight", () => {
+    const wrong: [Partial<AdamwSettings>, string][] = [
+      [{ learningRate: Number.NaN }, "AdamW cannot use learningRate NaN; it must be a number at least 0."],
+      [{ learningRate: Number.POSITIVE_INFINITY }, "learningRate Infinity"],
+      [{ beta1: 1 }, "beta1 1; it must be a number in [0, 1)"],
+      [{ beta2: -0.1 }, "beta2 -0.1"],
+      [{ eps: 0 }, "eps 0; it must be a number above 0"],
+      [{ weightDecay: Number.NaN }, "weightDecay NaN"],
+    ];
+    for (const [setting, text] of wrong) expect(() => adamwValues({ ...settings, ...setting }, 1)).toThrow(text);
+  });
 });

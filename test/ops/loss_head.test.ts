@@ -196,6 +196,8 @@ describe("loss head", () => {
     for (const temperature of [0, -1, Number.NaN, Number.POSITIVE_INFINITY]) {
       expect(() => lossValues({ ...base, temperature })).toThrow(`A loss cannot use temperature ${temperature}.`);
     }
+    expect(() => lossValues({ ...base, clipLow: Number.NaN })).toThrow("A loss cannot use clipLow NaN.");
+    expect(() => lossValues({ ...base, kind: "gspo" as "ppo" })).toThrow('There is no loss "gspo"');
   });
 });
 

@@ -33,6 +33,13 @@ describe("packRows", () => {
     ]);
   });
 
+  it("wants reference log-probabilities where the loss has a KL term", () => {
+    const without = [row(ids(4), { refLogprob: new Float32Array(3) }), row(ids(1)), row(ids(3))];
+    const needing = { ...limits, needsRefLogprob: true };
+    expect(() => packRows(without, needing)).toThrow("Training row 2 has no refLogprob, which the KL term takes.");
+    expect(packRows(without.slice(0, 2), needing)).toHaveLength(1);
+  });
+
   it("shifts src and end to the batch and fills positions", () => {
     const tree = row([7, 8, 9], { pos: Int32Array.from([0, 1, 1]), end: Int32Array.from([3, 2, 3]) });
     const [batch] = packRows([row(ids(4)), tree], limits);
