@@ -1,6 +1,7 @@
 import { asLeydenError, type ExitCode, LeydenError } from "../core/errors.ts";
 import type { Engine } from "../schema/engine.ts";
 import type { WorkerPort } from "../schema/platform.ts";
+import { closedError } from "./admission.ts";
 
 /** Methods that cross the port; each takes at most one argument of plain data. */
 const methods = [
@@ -68,7 +69,7 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** An engine behind a port. Once the port failed, every call rejects with that failure. */
+/** An engine behind a port. Once the port failed, every call but `close` rejects with that failure. */
 export class EngineClient implements Engine {
   private readonly port: WorkerPort;
   private readonly waiting = new Map<number, Waiting>();
@@ -96,7 +97,13 @@ export class EngineClient implements Engine {
   resume: Engine["resume"] = () => this.call("resume");
   snapshot: Engine["snapshot"] = (options) => this.call("snapshot", options);
   cancel: Engine["cancel"] = (id) => this.call("cancel", id);
-  close: Engine["close"] = () => this.call("close");
+
+  /** Ends the engine; calls that come later are refused, not left waiting for a port that nobody answers. */
+  close: Engine["close"] = async () => {
+    if (this.failure !== null) return;
+    await this.call("close");
+    this.fail(closedError());
+  };
 
   private call<T>(method: Method, argument?: unknown): Promise<T> {
     if (this.failure !== null) return Promise.reject(this.failure);

@@ -31,6 +31,21 @@ export function parseEngineFaults(text: string | undefined): EngineFault[] {
   return faults;
 }
 
+/** Faults still to come; each happens once, although an update lost with its device is tried again. */
+export class PendingFaults {
+  private readonly faults: EngineFault[];
+
+  constructor(faults: readonly EngineFault[]) {
+    this.faults = [...faults];
+  }
+
+  /** The fault asked for at this update (1 = first), or undefined. */
+  take(update: number): EngineFault["kind"] | undefined {
+    const at = this.faults.findIndex((fault) => fault.update === update);
+    return at < 0 ? undefined : this.faults.splice(at, 1)[0]?.kind;
+  }
+}
+
 /** True for the error of a device that is gone, asked for or real. */
 export function isLoss(thrown: unknown): boolean {
   return thrown instanceof DeviceError && thrown.code === "device_lost";

@@ -20,7 +20,7 @@ import { checkGenerate, closedError, duplicateRequest } from "./admission.ts";
 import { appendDrawn } from "./append_drawn.ts";
 import { DeviceTimes } from "./device_times.ts";
 import type { EngineParts, ModelState } from "./engine_parts.ts";
-import { type EngineFault, isLoss } from "./faults.ts";
+import { type EngineFault, isLoss, PendingFaults } from "./faults.ts";
 import { emptyResult, type Job, Jobs } from "./jobs.ts";
 
 /** What a LocalEngine is made of. */
@@ -47,7 +47,8 @@ export class LocalEngine implements Engine {
   /** State after the last update: what a fresh device starts from. */
   private committed: ModelState | null = null;
   private version: number;
-  private updatesStarted = 0;
+  private updatesDone = 0;
+  private readonly faults: PendingFaults;
   private readonly jobs = new Jobs();
   private drained = false;
   private closed = false;
@@ -61,6 +62,7 @@ export class LocalEngine implements Engine {
     this.options = options;
     this.parts = parts;
     this.version = options.version;
+    this.faults = new PendingFaults(options.faults);
     this.times = new DeviceTimes(options.clock);
     this.pool = new BlockPool(parts.pageCount);
     this.former = new BatchFormer(this.pool, options.limits);
@@ -224,22 +226,26 @@ export class LocalEngine implements Engine {
 
   private async takeUpdate(): Promise<void> {
     const job = this.jobs.updates[0] as Job<UpdateRequest, UpdateResult>;
-    const number = ++this.updatesStarted;
-    const fault = this.options.faults.find((f) => f.update === number);
-    if (fault?.kind === "device-lost") this.parts.loseDevice();
+    const fault = this.faults.take(this.updatesDone + 1);
+    const versionBefore = this.version;
+    if (fault === "device-lost") this.parts.loseDevice();
     try {
-      const nan = fault?.kind === "nan-grad" ? "nan-grad" : null;
+      const nan = fault === "nan-grad" ? fault : null;
       const result = await this.times.measure("train", () => this.parts.update(job.request, nan));
       if (result.skipped === null) this.version++;
       this.pool.clearCache();
       this.committed = await this.parts.snapshot({ optimizer: true });
-      this.jobs.updates.shift();
       job.resolve({ ...result, version: this.version });
     } catch (thrown) {
-      if (isLoss(thrown)) throw thrown;
-      this.jobs.updates.shift();
+      if (isLoss(thrown)) {
+        // A step that was taken is lost with the device, and taken again from the state before it.
+        this.version = versionBefore;
+        throw thrown;
+      }
       job.reject(thrown);
     }
+    this.jobs.updates.shift();
+    this.updatesDone++;
     this.admitHeld();
   }
 

@@ -24,6 +24,8 @@ class CountingParts implements EngineParts {
   readonly log: string[];
   weight: number;
   private lost = false;
+  /** Number of the snapshot at which the device is lost; 0: never. */
+  loseAtSnapshot = 0;
 
   constructor(log: string[], weight: number) {
     this.log = log;
@@ -86,6 +88,7 @@ class CountingParts implements EngineParts {
   }
 
   async snapshot(): Promise<ModelState> {
+    if (--this.loseAtSnapshot === 0) throw new DeviceError("device_lost", "The GPU device was lost: test.");
     return { files: { weight: Uint8Array.of(this.weight) }, weightsSha256: `${this.weight}`, optimizerSteps: 0 };
   }
 
@@ -99,10 +102,17 @@ class CountingParts implements EngineParts {
 }
 
 /** An engine on the counting model, and what its device was made to do. */
-export async function openEngine(faults: readonly EngineFault[] = []): Promise<{ engine: LocalEngine; log: string[] }> {
+export async function openEngine(
+  faults: readonly EngineFault[] = [],
+  loseAtSnapshot = 0,
+): Promise<{ engine: LocalEngine; log: string[] }> {
   const log: string[] = [];
   const engine = await LocalEngine.open({
-    open: async (state) => new CountingParts(log, state?.files.weight?.[0] ?? 0),
+    open: async (state) => {
+      const parts = new CountingParts(log, state?.files.weight?.[0] ?? 0);
+      if (state === null || log.length === 0) parts.loseAtSnapshot = loseAtSnapshot;
+      return parts;
+    },
     clock,
     limits: { maxSequences: 4, prefillTokens: 32, burst: 4 },
     version: 0,

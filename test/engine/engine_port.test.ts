@@ -35,4 +35,17 @@ describe("EngineClient", () => {
     await expect(client.info()).rejects.toThrow("worker gone");
     await engine.close();
   });
+
+  it("refuses calls after it was closed, and closes a second time and after a failure", async () => {
+    const { engine } = await openEngine();
+    const [near, far] = portPair();
+    serveEngine(engine, far);
+    const client = new EngineClient(near);
+    await client.close();
+    await client.close();
+    await expect(client.generate(request("a", [1], 1))).rejects.toMatchObject({ code: "engine_closed" });
+    const broken = new EngineClient(near);
+    broken.fail(new Error("worker gone"));
+    await broken.close();
+  });
 });

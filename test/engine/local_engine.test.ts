@@ -104,6 +104,26 @@ describe("LocalEngine", () => {
     await engine.close();
   });
 
+  it("takes a step again that was lost before its weights were saved, and counts it once", async () => {
+    const { engine } = await openEngine([], 2);
+    await engine.update(emptyUpdate("one"));
+    expect((await engine.update(emptyUpdate("two"))).version).toBe(2);
+    expect((await engine.stats()).deviceLosses).toBe(1);
+    expect((await engine.snapshot({ optimizer: false })).weightsSha256).toBe("2");
+    expect((await engine.info()).version).toBe(2);
+    await engine.close();
+  });
+
+  it("makes a fault at the update it names, whatever was lost before", async () => {
+    const { engine } = await openEngine([
+      { kind: "device-lost", update: 1 },
+      { kind: "nan-grad", update: 2 },
+    ]);
+    expect(await engine.update(emptyUpdate("one"))).toMatchObject({ version: 1, skipped: null });
+    expect(await engine.update(emptyUpdate("two"))).toMatchObject({ version: 1, skipped: "nan_gradient" });
+    await engine.close();
+  });
+
   it("counts a skipped step as no new version", async () => {
     const { engine } = await openEngine([{ kind: "nan-grad", update: 1 }]);
     expect(await engine.update(emptyUpdate("u"))).toMatchObject({ version: 0, skipped: "nan_gradient" });
