@@ -1,6 +1,13 @@
 import { ConfigError } from "../core/errors.ts";
 import { didYouMean } from "../core/nearest.ts";
-import { type ExperimentConfig, type ExperimentInput, experimentSchema } from "../schema/experiment.ts";
+import { type AdvantageConfig, estimateAdvantages } from "../rl/advantages/registry.ts";
+import { type Normalisation, rowWeights } from "../rl/normalisation.ts";
+import {
+  type ExperimentConfig,
+  type ExperimentInput,
+  experimentSchema,
+  type TrainConfig,
+} from "../schema/experiment.ts";
 
 /** A configuration with the editor's help; returns it unchanged. */
 export function defineExperiment(config: ExperimentInput): ExperimentInput {
@@ -29,6 +36,7 @@ export function parseConfig(input: unknown): ExperimentConfig {
     });
   }
   const config = parsed.data;
+  checkObjective(config.train);
   const { mode, activeGroups } = config.schedule;
   if (mode === "sync") return config;
   const active = activeGroups === 0 ? 2 * config.train.tasksPerUpdate : activeGroups;
@@ -39,6 +47,23 @@ export function parseConfig(input: unknown): ExperimentConfig {
     );
   }
   return { ...config, schedule: { mode, activeGroups: active } };
+}
+
+/** What only rollouts would bring to light otherwise, after minutes of work. @throws ConfigError */
+function checkObjective(train: TrainConfig): void {
+  const { advantage, advantageOptions, normalisation, normalisationLength, klCoef } = train;
+  estimateAdvantages([], { estimator: advantage, ...advantageOptions } as AdvantageConfig);
+  rowWeights([], normalisation as Normalisation, normalisationLength);
+  if (klCoef !== 0) {
+    throw new ConfigError(`train.klCoef is ${klCoef}; a run has no reference policy to take a KL term to.`, {
+      do: "Set train.klCoef to 0.",
+    });
+  }
+  if (advantage === "remax") {
+    throw new ConfigError("train.advantage is remax; a run draws no greedy rollouts to take its baseline from.", {
+      do: "Use another estimator, such as rloo.",
+    });
+  }
 }
 
 function describe(issue: Issue): string {

@@ -1,5 +1,5 @@
 import type { Clock } from "../core/clock.ts";
-import { CancelledError } from "../core/errors.ts";
+import { CancelledError, FormatError } from "../core/errors.ts";
 import type { RolloutHooks } from "../rollout/hooks.ts";
 import type { Engine } from "../schema/engine.ts";
 import type { ExperimentConfig } from "../schema/experiment.ts";
@@ -59,19 +59,26 @@ export class Loop {
   private readonly tasks: TaskStream;
   private state: RunState;
   private active: Group[] = [];
-  private reward: number | null = null;
-  private validation: number | null = null;
+  private reward: number | null;
+  private validation: number | null;
 
   constructor(deps: LoopDeps, state: RunState) {
     this.deps = deps;
     this.state = state;
+    this.reward = state.reward ?? null;
+    this.validation = state.validation ?? null;
     this.completion = new Completion(deps.store);
     this.tasks = deps.dataset.train(deps.config.seed);
   }
 
-  /** Runs to the configured number of updates. @throws CancelledError when the signal fires, after saving nothing */
+  /**
+   * Runs to the configured number of updates.
+   * @throws CancelledError when the signal fires, after saving nothing; FormatError "checkpoint_damaged" when the
+   *   engine's weights are not those of the state
+   */
   async run(): Promise<LoopResult> {
     const { config, signal } = this.deps;
+    await this.checkWeights();
     this.active = this.state.carryOver.map((index) => this.groupAt(index));
     await this.start(this.active);
     while (this.state.update < config.train.updates) {
@@ -80,6 +87,19 @@ export class Loop {
     }
     const { update, version } = this.state;
     return { updates: update, version, reward: this.reward, validation: this.validation };
+  }
+
+  /** A checkpoint whose bytes changed on disk can still be a readable model folder. */
+  private async checkWeights(): Promise<void> {
+    const { weightsSha256: saved, update } = this.state;
+    if (saved === "") return;
+    const { weightsSha256 } = await this.deps.engine.snapshot({ optimizer: false });
+    if (weightsSha256 === saved) return;
+    throw new FormatError(
+      "checkpoint_damaged",
+      `The weights of checkpoint step_${update} have SHA-256 ${weightsSha256}; ${saved} was saved.`,
+      { do: "Remove that checkpoint's folder; the run then resumes from the one before it." },
+    );
   }
 
   private async oneUpdate(): Promise<void> {
@@ -109,27 +129,36 @@ export class Loop {
     await this.commit(line, chosen);
   }
 
-  /** Makes the update last: checkpoint first, then the record that its groups are trained, then its metrics line. */
+  /**
+   * Makes the update last. Its record and its metrics line come before the checkpoint: a crash in between leaves them
+   * for the resumed run to replace, while in the other order it would lose them.
+   */
   private async commit(line: MetricsLine, chosen: readonly Group[]): Promise<void> {
-    const { config, engine, store, folder, clock, reporter } = this.deps;
-    const last = this.state.update === config.train.updates;
-    if (last || this.state.update % config.store.checkpointEvery === 0) {
-      const snapshot = await engine.snapshot({ optimizer: true });
-      this.state = {
-        ...this.state,
-        optimizerSteps: snapshot.optimizerSteps,
-        weightsSha256: snapshot.weightsSha256,
-        carryOver: this.active.map((g) => indexOf(g)),
-        storeSeq: await store.seq(),
-        configSha256: this.deps.configSha256,
-      };
-      await folder.writeCheckpoint(this.state, { ...this.deps.modelFiles, ...snapshot.files });
-      await folder.pruneCheckpoints(config.store.keep);
-    }
+    const { store, folder, clock, reporter } = this.deps;
     const data = { update: this.state.update, version: this.state.version, groups: chosen.map((g) => g.id) };
     await store.append([{ type: "experiment", name: "update", data, at: clock.now() / 1000 }]);
     await folder.appendMetrics(line);
+    await this.maybeCheckpoint();
     reporter.update(line);
+  }
+
+  private async maybeCheckpoint(): Promise<void> {
+    const { config, engine, store, folder, modelFiles, configSha256 } = this.deps;
+    const last = this.state.update === config.train.updates;
+    if (!last && this.state.update % config.store.checkpointEvery !== 0) return;
+    const snapshot = await engine.snapshot({ optimizer: true });
+    this.state = {
+      ...this.state,
+      optimizerSteps: snapshot.optimizerSteps,
+      weightsSha256: snapshot.weightsSha256,
+      carryOver: this.active.map((g) => indexOf(g)),
+      storeSeq: await store.seq(),
+      configSha256,
+      reward: this.reward,
+      validation: this.validation,
+    };
+    await folder.writeCheckpoint(this.state, { ...modelFiles, ...snapshot.files });
+    await folder.pruneCheckpoints(config.store.keep);
   }
 
   private async maybeValidate(line: MetricsLine): Promise<void> {

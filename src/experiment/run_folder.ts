@@ -17,6 +17,9 @@ export interface RunState {
   storeSeq: number;
   configSha256: string;
   weightsSha256: string;
+  /** Mean reward of the last update and of the last validation. */
+  reward?: number | null;
+  validation?: number | null;
 }
 
 /** A checkpoint on disk. */
@@ -101,8 +104,8 @@ export class RunFolder {
     if (step === undefined) return null;
     const folder = this.at("checkpoints", `step_${step}`);
     try {
-      const state = JSON.parse(await this.files.readText(this.files.join(folder, "state.json"))) as RunState;
-      if (state.format === 1) return { folder, state };
+      const state: unknown = JSON.parse(await this.files.readText(this.files.join(folder, "state.json")));
+      if (isRunState(state)) return { folder, state };
     } catch (cause) {
       throw damaged(folder, cause);
     }
@@ -115,6 +118,25 @@ export class RunFolder {
     const names = (await this.files.list(folder)).map((entry) => /^step_(\d+)$/.exec(entry.name)?.[1]);
     return names.flatMap((n) => (n === undefined ? [] : [Number(n)])).sort((a, b) => a - b);
   }
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+/** True for what `writeCheckpoint` wrote: what a disk or an editor made of it must not reach the loop. */
+function isRunState(value: unknown): value is RunState {
+  const state = value as Partial<Record<keyof RunState, unknown>> | null;
+  if (state?.format !== 1) return false;
+  const counts = [state.update, state.version, state.optimizerSteps, state.cursor, state.storeSeq];
+  const texts = [state.configSha256, state.weightsSha256];
+  const { carryOver } = state;
+  return (
+    counts.every(isCount) &&
+    texts.every((text) => typeof text === "string") &&
+    Array.isArray(carryOver) &&
+    carryOver.every(isCount)
+  );
 }
 
 function stepOf(line: string): number | null {

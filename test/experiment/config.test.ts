@@ -22,6 +22,19 @@ describe("parseConfig", () => {
     expect(() => parseConfig({ ...minimal, rollout: { command: [] } })).toThrow(/rollout\.command/);
   });
 
+  it("refuses an objective that only rollouts would show to be impossible", () => {
+    const train = (settings: object) => () => parseConfig({ ...minimal, train: settings });
+    expect(train({ advantage: "grpoo" })).toThrow('There is no advantage estimator "grpoo".');
+    expect(train({ advantage: "rloo", advantageOptions: { scale: 1 } })).toThrow('has no option "scale"');
+    expect(train({ normalisation: "rollouts" })).toThrow('There is no normalisation "rollouts".');
+    expect(train({ normalisation: "seq-mean-token-sum-norm" })).toThrow("divides by a length, which is 0");
+    expect(train({ advantage: "remax" })).toThrow("train.advantage is remax; a run draws no greedy rollouts");
+    expect(train({ klCoef: 0.1 })).toThrow("train.klCoef is 0.1; a run has no reference policy to take a KL term to.");
+    for (const advantage of ["grpo", "dr_grpo", "rloo", "opo", "gpg", "maxrl", "reinforce_plus_plus"]) {
+      expect(train({ advantage })().train.advantage).toBe(advantage);
+    }
+  });
+
   it("gives collocated mode twice the groups of an update, and refuses too few", () => {
     expect(parseConfig({ ...minimal, schedule: { mode: "collocated" } }).schedule.activeGroups).toBe(16);
     expect(() => parseConfig({ ...minimal, schedule: { mode: "collocated", activeGroups: 8 } })).toThrow(
