@@ -18,6 +18,8 @@ export default defineConfig({
           include: ["test/**/*.test.ts"],
           exclude: [...device, ...deviceNode, ...long, "test/harness/**"],
           environment: "node",
+          // On two cores one worker is the default; many of these tests wait for a process or a socket.
+          maxWorkers: 2,
           // Some start real processes; a loaded machine needs time for that.
           testTimeout: 30_000,
         },
