@@ -108,9 +108,11 @@ async function open(
 
 function openSessionEngine(platform: HostPlatform, o: SessionOptions): Promise<Engine> {
   const { model, train } = o.config;
+  const needsReference = o.train && train.klCoef !== 0;
   return openEngine(platform, {
     modelFolder: o.modelFolder,
     optimizerFolder: o.optimizerFolder,
+    referenceFolder: needsReference ? pathFrom(platform.files, o.configFolder, model.path) : "",
     version: o.version,
     train: o.train,
     contextLength: model.contextLength,
@@ -194,7 +196,10 @@ async function openController(
       settler,
       clock,
       files,
-      report: options.report,
+      report: (report) => {
+        options.report?.(report);
+        if (report.kind === "error") options.say(`${report.where}: ${report.error.message}`);
+      },
     },
   );
 }

@@ -6,6 +6,8 @@ export interface EngineOptions {
   modelFolder: string;
   /** Folder with optimizer.safetensors to continue from, or empty for fresh moments. */
   optimizerFolder: string;
+  /** Folder of the frozen reference policy for KL terms, or empty for none. */
+  referenceFolder: string;
   /** Policy version of these weights. */
   version: number;
   /** False for a server that never trains: no gradients and no optimizer state are allocated. */
@@ -30,6 +32,7 @@ export interface EngineOptions {
 /** Defaults of an engine that serves and trains a small model. */
 export const engineDefaults: Readonly<Omit<EngineOptions, "modelFolder">> = Object.freeze({
   optimizerFolder: "",
+  referenceFolder: "",
   version: 0,
   train: true,
   contextLength: 0,

@@ -261,8 +261,7 @@ export class LocalEngine implements Engine {
       if (isLoss(thrown)) throw thrown;
       (score ?? snapshot)?.reject(thrown);
     }
-    if (score !== undefined) this.jobs.scores.shift();
-    else this.jobs.snapshots.shift();
+    (score === undefined ? this.jobs.snapshots : this.jobs.scores).shift();
   }
 
   /** A lost device is reopened from the last committed state and all work starts over; other faults end the calls. */

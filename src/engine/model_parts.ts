@@ -10,6 +10,7 @@ import type { Model } from "../model/model.ts";
 import { Scorer } from "../model/scorer.ts";
 import { pageTokens } from "../ops/kv_pages.ts";
 import type { EngineInfo, ScoreRequest, ScoreResult, UpdateRequest, UpdateResult } from "../schema/engine.ts";
+import { ReferencePolicy } from "../train/reference_policy.ts";
 import { Trainer } from "../train/trainer.ts";
 import type { EngineOptions } from "./engine_options.ts";
 import type { EngineParts, ModelState } from "./engine_parts.ts";
@@ -17,6 +18,8 @@ import type { EngineParts, ModelState } from "./engine_parts.ts";
 /** What a model on an open device becomes an engine's parts with. */
 export interface ModelPartsDeps {
   readonly model: Model;
+  /** The frozen policy that KL terms are measured against, on the same device; null when there are none. */
+  readonly reference?: Model | null;
   readonly options: EngineOptions;
   readonly clock: Clock;
   readonly decodeText: DecodeText;
@@ -30,13 +33,15 @@ export class ModelParts implements EngineParts {
   private readonly model: Model;
   private readonly runner: InferenceRunner;
   private readonly trainer: Trainer | null;
+  private readonly reference: ReferencePolicy | null;
   private scorer: Scorer | null = null;
 
   /** @throws LeydenError of the memory plan when the model does not fit; DeviceError "device_memory" */
-  constructor({ model, options, clock, decodeText }: ModelPartsDeps) {
+  constructor({ model, reference, options, clock, decodeText }: ModelPartsDeps) {
     const { device, description: d } = model;
+    const budgetBytes = options.memoryBytes || defaultBudgetBytes(device.caps.deviceClass);
     const plan = memoryPlan(d, {
-      budgetBytes: options.memoryBytes || defaultBudgetBytes(device.caps.deviceClass),
+      budgetBytes: budgetBytes - (reference?.parameters.bytes ?? 0),
       limits: device.caps.limits,
       train: options.train,
       ...(options.microBatchTokens === 0 ? {} : { microBatchTokens: options.microBatchTokens }),
@@ -67,7 +72,9 @@ export class ModelParts implements EngineParts {
       prefillTokens: options.prefillTokens,
       burst: options.burst,
     });
-    this.trainer = options.train ? new Trainer(model, { microBatchTokens: plan.microBatchTokens, clock }) : null;
+    const { microBatchTokens } = plan;
+    this.trainer = options.train ? new Trainer(model, { microBatchTokens, clock }) : null;
+    this.reference = reference == null ? null : new ReferencePolicy(reference, microBatchTokens);
   }
 
   /** Continues from the optimizer's saved moments. @throws FormatError when they do not fit */
@@ -94,7 +101,9 @@ export class ModelParts implements EngineParts {
         do: "Open it with train: true.",
       });
     }
-    const rows = fault === "nan-grad" ? request.rows.map(withNan) : request.rows;
+    const faulty = fault === "nan-grad" ? request.rows.map(withNan) : request.rows;
+    const wanted = request.loss.klCoef === 0 ? null : this.reference;
+    const rows = wanted === null ? faulty : await wanted.fill(faulty, request.loss);
     return this.trainer.step(rows, request.loss, request.optimizer);
   }
 

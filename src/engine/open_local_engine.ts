@@ -1,5 +1,5 @@
 import type { Clock } from "../core/clock.ts";
-import { openDevice } from "../gpu/device.ts";
+import { type Device, openDevice } from "../gpu/device.ts";
 import type { DecodeText } from "../infer/stops.ts";
 import { ModelFolder } from "../io/model_folder.ts";
 import { readTokenizerFiles } from "../io/tokenizer_folder.ts";
@@ -49,7 +49,8 @@ async function openParts(
     const saved = state?.files["model.safetensors"];
     const source = saved === undefined ? folder : await memoryWeights("model.safetensors", saved);
     const model = await Model.load(device, folder.config, source);
-    const parts = new ModelParts({ model, options, clock: host.clock, decodeText });
+    const reference = await openReference(host.files, device, options);
+    const parts = new ModelParts({ model, reference, options, clock: host.clock, decodeText });
     const moments = state === null ? await savedMoments(host.files, options) : state.files["optimizer.safetensors"];
     if (moments !== undefined) await parts.restoreOptimizer(moments);
     return parts;
@@ -57,6 +58,12 @@ async function openParts(
     device.close();
     throw thrown;
   }
+}
+
+async function openReference(files: Files, device: Device, { referenceFolder }: EngineOptions): Promise<Model | null> {
+  if (referenceFolder === "") return null;
+  const folder = await ModelFolder.open(files, referenceFolder);
+  return Model.load(device, folder.config, folder);
 }
 
 async function savedMoments(files: Files, { optimizerFolder }: EngineOptions): Promise<Uint8Array | undefined> {

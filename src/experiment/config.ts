@@ -51,14 +51,9 @@ export function parseConfig(input: unknown): ExperimentConfig {
 
 /** What only rollouts would bring to light otherwise, after minutes of work. @throws ConfigError */
 function checkObjective(train: TrainConfig): void {
-  const { advantage, advantageOptions, normalisation, normalisationLength, klCoef } = train;
+  const { advantage, advantageOptions, normalisation, normalisationLength } = train;
   estimateAdvantages([], { estimator: advantage, ...advantageOptions } as AdvantageConfig);
   rowWeights([], normalisation as Normalisation, normalisationLength);
-  if (klCoef !== 0) {
-    throw new ConfigError(`train.klCoef is ${klCoef}; a run has no reference policy to take a KL term to.`, {
-      do: "Set train.klCoef to 0.",
-    });
-  }
   if (advantage === "remax") {
     throw new ConfigError("train.advantage is remax; a run draws no greedy rollouts to take its baseline from.", {
       do: "Use another estimator, such as rloo.",

@@ -8,6 +8,7 @@ import type { Dataset, TaskStream } from "../schema/task.ts";
 import type { RolloutConfig } from "../schema/wire.ts";
 import { Completion } from "./completion.ts";
 import { evaluate, type TaskResult } from "./evaluation.ts";
+import { countFailures, type FailureCount, requireSomeRan } from "./failures.ts";
 import { type Group, nameGroup, readGroup, startGroups } from "./groups.ts";
 import type { MetricsLine, RunFolder, RunState } from "./run_folder.ts";
 import { deviceTimeSince, logprobDifferences, metricsLine, takeStep } from "./update_step.ts";
@@ -16,6 +17,8 @@ import { deviceTimeSince, logprobDifferences, metricsLine, takeStep } from "./up
 export interface LoopReporter {
   /** Rollouts of the groups being waited for. */
   rollouts(update: number, finished: number, total: number): void;
+  /** Rollouts of an update that failed, by cause. */
+  failures(update: number, failures: readonly FailureCount[], total: number): void;
   /** A finished update. */
   update(line: MetricsLine): void;
   validation(update: number, results: readonly TaskResult[]): void;
@@ -74,7 +77,7 @@ export class Loop {
   /**
    * Runs to the configured number of updates.
    * @throws CancelledError when the signal fires, after saving nothing; FormatError "checkpoint_damaged" when the
-   *   engine's weights are not those of the state
+   *   engine's weights are not those of the state; LeydenError "rollouts_failed" when none of an update could be run
    */
   async run(): Promise<LoopResult> {
     const { config, signal } = this.deps;
@@ -113,6 +116,7 @@ export class Loop {
       reporter.rollouts(number, finished, this.active.length * config.train.groupSize);
     });
     const rolloutMs = clock.monotonic() - startMs;
+    await this.checkFailures(number, chosen);
     const groups = await Promise.all(chosen.map((g) => readGroup(store, g)));
     const trained = this.state.version;
     const taken = await takeStep(engine, `update-${number}`, groups, config.train);
@@ -127,6 +131,14 @@ export class Loop {
     await this.maybeValidate(line);
     line["timing_s/step"] = (clock.monotonic() - startMs) / 1000;
     await this.commit(line, chosen);
+  }
+
+  /** What failed is said, and is the end where nothing could be run. */
+  private async checkFailures(update: number, chosen: readonly Group[]): Promise<void> {
+    const failures = await countFailures(this.deps.store, chosen);
+    const total = chosen.length * this.deps.config.train.groupSize;
+    requireSomeRan(update, failures, total);
+    if (failures.length > 0) this.deps.reporter.failures(update, failures, total);
   }
 
   /**

@@ -1,12 +1,13 @@
 import { isTerminal } from "../schema/rollout.ts";
 import type { Store } from "../schema/store.ts";
+import { failedAround } from "./failures.ts";
 import type { RunState } from "./run_folder.ts";
 
 /** What became of the rollouts that the last checkpoint does not include. */
 export interface ResumeReport {
   /** Finished and kept. */
   readonly kept: number;
-  /** Removed, to be run again: cut off, or drawn by weights that are lost. */
+  /** Removed, to be run again: cut off, never really run, or drawn by weights that are lost. */
   readonly restarted: number;
 }
 
@@ -14,8 +15,8 @@ const trainedName = /^g(\d+)-s\d+$/;
 const validationName = /^val-u(\d+)-/;
 
 /**
- * Brings a store in line with a checkpoint. Rollouts of groups that are not trained yet stay when they finished and
- * all their tokens come from versions the checkpoint knows; the others are removed, so that the loop creates them
+ * Brings a store in line with a checkpoint. Rollouts of groups that are not trained yet stay when they finished (not
+ * when they failed for reasons around their agent) and all their tokens come from versions the checkpoint knows; the others are removed, so that the loop creates them
  * again under the same names and, with the same weights, they draw the same tokens.
  */
 export async function alignStore(store: Store, state: RunState, now: number): Promise<ResumeReport> {
@@ -32,7 +33,8 @@ export async function alignStore(store: Store, state: RunState, now: number): Pr
     const index = trainedName.exec(id)?.[1];
     const trained = index === undefined || (Number(index) < state.cursor && !carried.has(Number(index)));
     if (trained) continue;
-    const usable = isTerminal(rollout.status.state) && (await isFrom(store, id, state.version));
+    const ended = isTerminal(rollout.status.state) && !failedAround(rollout);
+    const usable = ended && (await isFrom(store, id, state.version));
     if (usable) kept++;
     else removed.push(id);
   }

@@ -83,6 +83,7 @@ export interface TrainConfig {
   clipHigh: number;
   /** Bound of the dual clip; 0 turns it off. */
   dualClip: number;
+  /** Weight of the KL to the base model (model.path) and its estimator; 0 turns it off. */
   klCoef: number;
   klKind: "k1" | "k2" | "k3";
   entropyCoef: number;

@@ -143,7 +143,7 @@ async function live({ folder, store, checkpointEvery }: World, fuse: Fuse): Prom
       rolloutConfig: { timeout_seconds: 1, local: null, k8s: null },
       hooks: {},
       modelFiles: {},
-      reporter: { rollouts() {}, update() {}, validation() {} },
+      reporter: { rollouts() {}, failures() {}, update() {}, validation() {} },
       signal: new AbortController().signal,
     },
     state,
