@@ -1,6 +1,6 @@
 import { isAbsolute } from "node:path";
 import { pathToFileURL } from "node:url";
-import { ConfigError } from "../core/errors.ts";
+import { asLeydenError, ConfigError } from "../core/errors.ts";
 import { parseConfig, withOverrides } from "../experiment/config.ts";
 import type { ExperimentConfig } from "../schema/experiment.ts";
 import type { Files } from "../schema/files.ts";
@@ -18,9 +18,16 @@ export function pathFrom(files: Files, folder: string, path: string): string {
   return isAbsolute(path) ? path : files.join(folder, path);
 }
 
-/** Imports a module by its path. */
+/** Imports a module by its path. @throws ConfigError when it is not there, has a fault or throws */
 export async function importModule(files: Files, path: string): Promise<Record<string, unknown>> {
-  return (await import(pathToFileURL(files.absolute(path)).href)) as Record<string, unknown>;
+  try {
+    return (await import(pathToFileURL(files.absolute(path)).href)) as Record<string, unknown>;
+  } catch (cause) {
+    throw new ConfigError(`${path} could not be loaded: ${asLeydenError(cause).message}`, {
+      do: "Correct the module or its path.",
+      cause,
+    });
+  }
 }
 
 /**

@@ -1,7 +1,7 @@
-import { ConfigError } from "../core/errors.ts";
+import { asLeydenError, ConfigError } from "../core/errors.ts";
 import type { RolloutHooks } from "../rollout/hooks.ts";
 import type { Files } from "../schema/files.ts";
-import type { Dataset } from "../schema/task.ts";
+import type { Dataset, TaskRow, TaskStream } from "../schema/task.ts";
 import { importModule, pathFrom } from "./load_config.ts";
 
 async function exported(files: Files, folder: string, path: string, name: string): Promise<unknown> {
@@ -10,12 +10,57 @@ async function exported(files: Files, folder: string, path: string, name: string
   throw new ConfigError(`${path} does not export "${name}".`, { do: `Add: export const ${name} = …;` });
 }
 
-/** The dataset of an experiment. @throws ConfigError when the module exports none */
+/**
+ * The dataset of an experiment; what its functions throw or return amiss becomes a ConfigError that names the place.
+ * @throws ConfigError when the module exports none
+ */
 export async function loadDataset(files: Files, folder: string, path: string): Promise<Dataset> {
-  const dataset = (await exported(files, folder, path, "dataset")) as Partial<Dataset>;
-  if (typeof dataset.train === "function" && Array.isArray(dataset.heldOut)) return dataset as Dataset;
-  throw new ConfigError(`The dataset of ${path} lacks train(seed) or heldOut.`, {
-    do: "Export an object of type Dataset.",
+  const dataset = (await exported(files, folder, path, "dataset")) as Partial<Dataset> | null;
+  const { train, heldOut } = dataset ?? {};
+  if (typeof train !== "function" || !Array.isArray(heldOut)) {
+    throw new ConfigError(`The dataset of ${path} lacks train(seed) or heldOut.`, {
+      do: "Export an object of type Dataset.",
+    });
+  }
+  return {
+    heldOut: heldOut.map((row, i) => taskRow(row, `heldOut[${i}] of ${path}`)),
+    train: (seed) => {
+      const stream = called(`train(${seed}) of ${path}`, () => train.call(dataset, seed)) as Partial<TaskStream> | null;
+      if (typeof stream?.at !== "function") {
+        throw new ConfigError(`train(${seed}) of ${path} returned no TaskStream.`, {
+          do: "Return { length, at(index) }.",
+        });
+      }
+      const at = stream.at.bind(stream);
+      const place = (index: number): string => `train(${seed}).at(${index}) of ${path}`;
+      return {
+        length: stream.length ?? Number.POSITIVE_INFINITY,
+        at: (index) =>
+          taskRow(
+            called(place(index), () => at(index)),
+            place(index),
+          ),
+      };
+    },
+  };
+}
+
+/** A person's own code, its error with its place. @throws ConfigError */
+function called(place: string, body: () => unknown): unknown {
+  try {
+    return body();
+  } catch (cause) {
+    if (cause instanceof ConfigError) throw cause;
+    throw new ConfigError(`${place} threw: ${asLeydenError(cause).message}`, { do: "Correct the dataset.", cause });
+  }
+}
+
+function taskRow(row: unknown, place: string): TaskRow {
+  const { id, input, hidden } = (row ?? {}) as Partial<Record<keyof TaskRow, unknown>>;
+  const isRecord = (part: unknown) => typeof part === "object" && part !== null && !Array.isArray(part);
+  if (typeof id === "string" && isRecord(input) && isRecord(hidden)) return row as TaskRow;
+  throw new ConfigError(`${place} is no task: it needs id (a text), input and hidden (objects).`, {
+    do: "Return rows of type TaskRow.",
   });
 }
 

@@ -82,7 +82,6 @@ export async function runExperiment(platform: HostPlatform, request: RunRequest)
   const folder = new RunFolder(platform.files, runFolder);
   const { state, modelFolder, optimizerFolder } = await startingPoint(folder, request, platform);
   await platform.files.makeFolder(runFolder);
-  await folder.truncateMetrics(state.update);
   const session = await openSession(platform, {
     config,
     configFolder,
@@ -94,6 +93,8 @@ export async function runExperiment(platform: HostPlatform, request: RunRequest)
     store: config.store.kind === "memory" ? "memory" : folder.at("store.sqlite"),
     say,
     beforeAgents: async (store) => {
+      // Only now that the store is ours: another process may be at work on this run.
+      await folder.truncateMetrics(state.update);
       if (!request.resume) return;
       const report = await alignStore(store, state, platform.clock.now() / 1000);
       say(`Resuming after update ${state.update}: ${report.kept} rollouts kept, ${report.restarted} run again.`);

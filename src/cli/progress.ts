@@ -1,3 +1,4 @@
+import type { FailureCount } from "../experiment/failures.ts";
 import type { LoopReporter } from "../experiment/loop.ts";
 import type { MetricsLine } from "../experiment/run_folder.ts";
 import type { CommandContext } from "./command.ts";
@@ -61,6 +62,13 @@ export class LiveTable implements LoopReporter {
     if (typeof line["training/skipped"] === "string") {
       this.context.note(`Update ${line.step} changed nothing: ${skipReason(line)}.`);
     }
+  }
+
+  failures(update: number, failures: readonly FailureCount[], total: number): void {
+    this.clear();
+    const failed = failures.reduce((n, f) => n + f.count, 0);
+    const causes = failures.map(({ code, count, message }) => `${count} × ${code}${code && ": "}${message}`);
+    this.context.note(`Update ${update}: ${failed} of ${total} rollouts failed: ${causes.join("; ")}`);
   }
 
   validation(): void {

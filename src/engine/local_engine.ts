@@ -230,18 +230,16 @@ export class LocalEngine implements Engine {
     const versionBefore = this.version;
     if (fault === "device-lost") this.parts.loseDevice();
     try {
-      const nan = fault === "nan-grad" ? fault : null;
-      const result = await this.times.measure("train", () => this.parts.update(job.request, nan));
+      const step = () => this.parts.update(job.request, fault === "nan-grad" ? fault : null);
+      const result = await this.times.measure("train", step);
       if (result.skipped === null) this.version++;
       this.pool.clearCache();
       this.committed = await this.parts.snapshot({ optimizer: true });
       job.resolve({ ...result, version: this.version });
     } catch (thrown) {
-      if (isLoss(thrown)) {
-        // A step that was taken is lost with the device, and taken again from the state before it.
-        this.version = versionBefore;
-        throw thrown;
-      }
+      // A step that was taken is lost with the device, and taken again from the state before it.
+      if (isLoss(thrown)) this.version = versionBefore;
+      if (isLoss(thrown)) throw thrown;
       job.reject(thrown);
     }
     this.jobs.updates.shift();

@@ -62,6 +62,12 @@ const classes: Readonly<Record<FailureCode, FailureClass>> = {
   hook_failed: "hook",
 };
 
+/** What an agent, the policy behind it or a limit on it brings about; a failure without a known code counts as theirs. */
+export function isAgentsOwn(code: string): boolean {
+  const known = Object.hasOwn(classes, code) ? classes[code as FailureCode] : "agent";
+  return known === "agent" || known === "limit" || known === "cancelled";
+}
+
 /** Signals a process brings on itself; any other came from outside. */
 const crashSignals = new Set(["SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGTRAP", "SIGSYS", "SIGPIPE"]);
 

@@ -54,7 +54,9 @@ async function run(...steps: number[]): Promise<string> {
   for (const step of steps) {
     const checkpoint = join(folder, "checkpoints", `step_${step}`);
     await saveModel(nodeFiles, checkpoint, { config, tensors: [tensor("w", [step])] });
-    writeFileSync(join(checkpoint, "state.json"), JSON.stringify({ format: 1, update: step }));
+    const counts = { update: step, version: step, optimizerSteps: step, cursor: step, carryOver: [], storeSeq: 0 };
+    const state = { format: 1, ...counts, configSha256: "", weightsSha256: "" };
+    writeFileSync(join(checkpoint, "state.json"), JSON.stringify(state));
     writeFileSync(join(checkpoint, "optimizer.safetensors"), "moments");
   }
   return folder;

@@ -100,7 +100,9 @@ afterAll(async () => {
 function addCheckpoint(): void {
   const checkpoint = join(run, "checkpoints", "step_1");
   mkdirSync(checkpoint, { recursive: true });
-  writeFileSync(join(checkpoint, "state.json"), '{"format":1}');
+  const counts = { update: 1, version: 1, optimizerSteps: 1, cursor: 1, carryOver: [], storeSeq: 0 };
+  const state = { format: 1, ...counts, configSha256: "", weightsSha256: "" };
+  writeFileSync(join(checkpoint, "state.json"), JSON.stringify(state));
   for (const name of textNames) copyFileSync(join(calc, name), join(checkpoint, name));
 }
 
