@@ -32,7 +32,7 @@ export function streamKey(seed: number, rolloutId: string, callKey: string): Rng
 }
 
 /** Ids of a reply's tool calls: the same in every run, and different from any other call's of the rollout. */
-export function toolCallId(stream: RngKey, index: number): string {
+export function toolCallId(prefix: string, stream: RngKey, index: number): string {
   const words = deriveKey(stream, "tool call", index);
-  return `call_${words.map((word) => word.toString(16).padStart(8, "0")).join("")}`;
+  return `${prefix}${words.map((word) => word.toString(16).padStart(8, "0")).join("")}`;
 }

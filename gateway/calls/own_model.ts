@@ -2,13 +2,13 @@
 import { type Clock, type Entropy, hex } from "../../src/core/clock.ts";
 import { CancelledError } from "../../src/core/errors.ts";
 import type { RngKey } from "../../src/core/rng.ts";
-import type { EncodedPrompt, ParsedReply } from "../../src/schema/chat.ts";
+import type { ChatRequest, EncodedPrompt, ParsedReply } from "../../src/schema/chat.ts";
 import type { GenerateResult } from "../../src/schema/engine.ts";
 import type { CallRecord } from "../../src/schema/store.ts";
 import type { GatewayConfig } from "../config.ts";
 import type { ServedModel } from "../deps.ts";
 import type { Answer, Dialect, ModelCall, Reply } from "../dialects/dialect.ts";
-import { ApiError } from "../http/errors.ts";
+import { ContextLengthExceeded } from "../http/errors.ts";
 import { type Answered, unwatched } from "./answered.ts";
 import { Attempt } from "./attempt.ts";
 import { promptKey, streamKey, toolCallId } from "./call_key.ts";
@@ -70,13 +70,14 @@ export class OwnModel {
    * The answer, recorded when the call belongs to an attempt.
    * @throws ApiError "context_length_exceeded"; CancelledError when the signal fires; what engine and store throw
    */
-  async answer(dialect: Dialect, call: ModelCall, owner: Owner | null, signal: AbortSignal): Promise<Answered> {
+  async answer(dialect: Dialect, asked: ModelCall, owner: Owner | null, signal: AbortSignal): Promise<Answered> {
     const { config, model, recorder } = this.deps;
-    const prepared = await this.prepare(dialect, call, owner);
+    const prepared = await this.prepare(dialect, asked, owner);
+    const { call } = prepared;
     try {
       const replies = await this.drawAll(prepared, signal);
       const answer: Answer = {
-        id: `chatcmpl-${prepared.draws[0]?.id}`,
+        id: prepared.draws[0]?.id ?? "",
         created: Math.floor(recorder.now()),
         model: config.modelName,
         replies: replies.map(({ reply }) => reply),
@@ -94,15 +95,21 @@ export class OwnModel {
     }
   }
 
-  private async prepare(dialect: Dialect, call: ModelCall, owner: Owner | null): Promise<Prepared> {
+  /** How many tokens the prompt of a request has; `attempt` holds the calls it may continue. */
+  countTokens(chat: ChatRequest, attempt: Attempt | null): number {
+    return this.deps.model.codec.encodeRequest(chat, attempt?.recorded ?? []).ids.length;
+  }
+
+  private async prepare(dialect: Dialect, asked: ModelCall, owner: Owner | null): Promise<Prepared> {
     const { clock, config, model } = this.deps;
     const startedAt = clock.monotonic();
     const attempt = owner?.attempt ?? new Attempt();
+    const call = dialect.resolve?.(asked, attempt) ?? asked;
     this.contextLength ??= model.engine.info().then((info) => info.contextLength);
     const contextLength = await this.contextLength;
     const prompt = model.codec.encodeRequest(call.chat, attempt.recorded);
     const room = contextLength - prompt.ids.length;
-    if (room < 1) throw contextLengthExceeded(contextLength, prompt.ids.length);
+    if (room < 1) throw new ContextLengthExceeded(contextLength, prompt.ids.length);
     const decision = decideSampling(call, owner?.identity.mode ?? null, config);
     const maxTokens = Math.min(call.maxTokens ?? room, room);
     const key = promptKey(config.modelName, prompt.ids, { ...decision.sampling, maxTokens, stop: call.stop });
@@ -160,21 +167,22 @@ export class OwnModel {
 
   private reply(
     draw: Draw,
-    { call, prompt }: Prepared,
+    { dialect, call, prompt }: Prepared,
     result: GenerateResult,
     finishReason: "stop" | "length",
   ): Reply {
     const { ids: replyIds, logprobs, versions, cachedTokens } = result;
     const whole = this.deps.model.codec.parseReply(replyIds, call.chat.templateArgs);
-    const parsed = typeof result.stopped === "string" ? cutAtStop(whole, result.stopped) : whole;
+    const stopString = typeof result.stopped === "string" ? result.stopped : null;
+    const parsed = stopString === null ? whole : cutAtStop(whole, stopString);
     const shown = call.chat.tools ? parsed : withoutCalls(parsed);
     const toolCalls = shown.toolCalls.map((found, index) => ({
-      id: toolCallId(draw.stream, index),
+      id: toolCallId(dialect.toolCallPrefix, draw.stream, index),
       type: "function" as const,
       function: { name: found.name, arguments: found.arguments },
     }));
     const tokens = { promptIds: prompt.ids, replyIds, logprobs, versions };
-    return { tokens, parsed: shown, toolCalls, finishReason, cachedTokens };
+    return { tokens, parsed: shown, toolCalls, finishReason, stopString, cachedTokens };
   }
 
   private async record(
@@ -193,7 +201,7 @@ export class OwnModel {
     for (const { id, response, tokens, parent, prefixLength } of records) {
       const { promptIds, replyIds } = tokens;
       const recorded = { id, request: call.chat, reply: dialect.replyMessage(response), promptIds, replyIds };
-      attempt.remember(recorded, parent, prefixLength);
+      attempt.remember(recorded, parent, prefixLength, call.instructions);
     }
     return records;
   }
@@ -225,15 +233,6 @@ export class OwnModel {
       delivery: "pending",
     };
   }
-}
-
-function contextLengthExceeded(contextLength: number, promptTokens: number): ApiError {
-  return new ApiError(
-    400,
-    "context_length_exceeded",
-    `This model's maximum context length is ${contextLength} tokens. However, your messages resulted in ${promptTokens} tokens. Please reduce the length of the messages.`,
-    { param: "messages" },
-  );
 }
 
 /** The reply without the stop text and what follows it, as OpenAI's clients expect. */

@@ -12,13 +12,12 @@ function message({ parsed, toolCalls }: Reply): JsonObject {
 }
 
 /** The chosen tokens; the likeliest alternatives are not computed, so `top_logprobs` is empty. */
-function logprobs({ tokens }: Reply, tokenText: (id: number) => string): JsonObject {
-  const content = Array.from(tokens.replyIds, (id, at) => {
+export function tokenLogprobs({ tokens }: Reply, tokenText: (id: number) => string): JsonObject[] {
+  return Array.from(tokens.replyIds, (id, at) => {
     const token = tokenText(id);
     const bytes = [...new TextEncoder().encode(token)];
     return { token, logprob: tokens.logprobs[at], bytes, top_logprobs: [] };
   });
-  return { content, refusal: null };
 }
 
 /** A `chat.completion`; token ids stand where vLLM puts them. */
@@ -27,14 +26,14 @@ export function writeCompletion(answer: Answer, call: ModelCall): JsonObject {
   const choices = replies.map((reply, index) => ({
     index,
     message: message(reply),
-    logprobs: call.logprobs ? logprobs(reply, answer.tokenText) : null,
+    logprobs: call.logprobs ? { content: tokenLogprobs(reply, answer.tokenText), refusal: null } : null,
     finish_reason: reply.toolCalls.length > 0 ? "tool_calls" : reply.finishReason,
     ...(showTokenIds ? { token_ids: [...reply.tokens.replyIds] } : {}),
   }));
   const promptTokens = replies[0]?.tokens.promptIds.length ?? 0;
   const completionTokens = replies.reduce((sum, { tokens }) => sum + tokens.replyIds.length, 0);
   return {
-    id,
+    id: `chatcmpl-${id}`,
     object: "chat.completion",
     created,
     model,

@@ -5,10 +5,10 @@ import {
   type ToolDefinition,
   toolDefinitionSchema,
 } from "../../src/schema/chat.ts";
-import { ApiError } from "../http/errors.ts";
 import { writeCompletion } from "./chat_completion_json.ts";
 import { streamCompletion } from "./chat_completion_stream.ts";
 import type { Dialect, JsonObject, ModelCall } from "./dialect.ts";
+import { integer, invalid, number, stopTexts } from "./fields.ts";
 
 /** Fields the own model cannot follow yet; they are recorded as overridden unless they ask for nothing. */
 const unsupported = [
@@ -21,27 +21,6 @@ const unsupported = [
 ];
 
 const maxReplies = 128;
-
-function invalid(param: string, message: string): ApiError {
-  return new ApiError(400, "invalid_value", message, { param });
-}
-
-function number(body: JsonObject, name: string, min: number, max: number): number | undefined {
-  const value = body[name];
-  if (value === undefined || value === null) return undefined;
-  if (typeof value === "number" && value >= min && value <= max) return value;
-  const range = max === Number.POSITIVE_INFINITY ? `at least ${min}` : `between ${min} and ${max}`;
-  throw invalid(name, `Invalid '${name}': expected a number ${range}, got ${JSON.stringify(value)}.`);
-}
-
-function integer(body: JsonObject, name: string, min: number, max = Number.MAX_SAFE_INTEGER): number | undefined {
-  const value = number(body, name, min, Number.POSITIVE_INFINITY);
-  if (value === undefined || (Number.isInteger(value) && value <= max)) return value;
-  throw invalid(
-    name,
-    `Invalid '${name}': expected a whole number from ${min} to ${max}, got ${JSON.stringify(value)}.`,
-  );
-}
 
 function readMessages(body: JsonObject): ChatMessage[] {
   const { messages } = body;
@@ -72,14 +51,6 @@ function readTools(body: JsonObject): ToolDefinition[] | null {
     throw invalid(place, `Invalid '${place}': ${issue?.message ?? "not a tool"}.`);
   });
   return read.length === 0 ? null : read;
-}
-
-function readStop({ stop }: JsonObject): string[] {
-  if (stop === undefined || stop === null) return [];
-  const texts = typeof stop === "string" ? [stop] : stop;
-  if (Array.isArray(texts) && texts.every((text) => typeof text === "string"))
-    return texts.filter((text) => text !== "");
-  throw invalid("stop", "Invalid 'stop': expected a text or a list of texts.");
 }
 
 function asksForNothing(value: unknown): boolean {
@@ -114,7 +85,7 @@ function read(body: JsonObject): ModelCall {
       minP: number(body, "min_p", 0, 1),
     },
     maxTokens: integer(body, "max_completion_tokens", 1) ?? integer(body, "max_tokens", 1) ?? null,
-    stop: readStop(body),
+    stop: stopTexts(body, "stop"),
     n: integer(body, "n", 1, maxReplies) ?? 1,
     stream: Boolean(body.stream),
     logprobs: Boolean(body.logprobs),
@@ -134,6 +105,7 @@ function firstChoice(json: unknown): JsonObject | null {
 export const chatCompletions: Dialect = {
   name: "chat_completions",
   keepAlive: ": keepalive\n\n",
+  toolCallPrefix: "call_",
   read,
   write: writeCompletion,
   stream: streamCompletion,

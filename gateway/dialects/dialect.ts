@@ -17,6 +17,8 @@ export interface WantedSampling {
 /** A request of a dialect in common terms. */
 export interface ModelCall {
   chat: ChatRequest;
+  /** How many of the first messages are instructions for this call alone; none by default. */
+  instructions?: number;
   sampling: WantedSampling;
   /** Longest reply in tokens; null leaves it to the room in the context. */
   maxTokens: number | null;
@@ -40,11 +42,14 @@ export interface Reply {
   /** The reply's tool calls with their ids. */
   toolCalls: ToolCall[];
   finishReason: "stop" | "length";
+  /** The stop text that ended it; null when something else did. */
+  stopString: string | null;
   cachedTokens: number;
 }
 
 /** What the answer to a call is made of; several replies are siblings. */
 export interface Answer {
+  /** Of the recorded call, the first one's of siblings. */
   id: string;
   /** Seconds since the epoch, a whole number. */
   created: number;
@@ -54,14 +59,36 @@ export interface Answer {
   showTokenIds: boolean;
 }
 
+/** An earlier call of the attempt. */
+export interface PastCall {
+  id: string;
+  /** Its conversation without the instructions that were for that call alone. */
+  messages: readonly ChatMessage[];
+  reply: ChatMessage | null;
+}
+
+/** The earlier calls of an attempt, for requests that refer to them instead of repeating them. */
+export interface PastCalls {
+  past(callId: string): PastCall | null;
+  /** The call whose reply made the tool call of this id. */
+  pastOfToolCall(toolCallId: string): PastCall | null;
+}
+
 /** One wire format. */
 export interface Dialect {
   /** As recorded with each call. */
   readonly name: string;
   /** A comment that keeps a waiting stream alive; null where clients cannot bear one. */
   readonly keepAlive: string | null;
+  /** What the ids of tool calls begin with, as the dialect's clients know them. */
+  readonly toolCallPrefix: string;
   /** @throws ApiError 400 */
   read(body: JsonObject): ModelCall;
+  /**
+   * The call with what it refers to in its place, where the dialect has references; `read` then leaves messages out.
+   * @throws ApiError 400 for what is not there
+   */
+  resolve?(call: ModelCall, past: PastCalls): ModelCall;
   /** The whole answer as one JSON value. */
   write(answer: Answer, call: ModelCall): JsonObject;
   /** The parts of a stream, terminator included, that say what the JSON says. */

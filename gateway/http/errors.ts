@@ -55,6 +55,23 @@ export class ApiError extends LeydenError {
   }
 }
 
+/** A prompt leaves no room for a reply. */
+export class ContextLengthExceeded extends ApiError {
+  readonly contextLength: number;
+  readonly promptTokens: number;
+
+  constructor(contextLength: number, promptTokens: number) {
+    super(
+      400,
+      "context_length_exceeded",
+      `This model's maximum context length is ${contextLength} tokens. However, your messages resulted in ${promptTokens} tokens. Please reduce the length of the messages.`,
+      { param: "messages" },
+    );
+    this.contextLength = contextLength;
+    this.promptTokens = promptTokens;
+  }
+}
+
 /** Status of the faults that the layers below raise while a call is answered. */
 const statusByCode: Readonly<Record<string, number>> = {
   context_length_exceeded: 400,
