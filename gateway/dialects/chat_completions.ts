@@ -8,7 +8,7 @@ import {
 import { writeCompletion } from "./chat_completion_json.ts";
 import { streamCompletion } from "./chat_completion_stream.ts";
 import type { Dialect, JsonObject, ModelCall } from "./dialect.ts";
-import { integer, invalid, number, stopTexts } from "./fields.ts";
+import { integer, invalid, number, stopTexts } from "./request_fields.ts";
 
 /** Fields the own model cannot follow yet; they are recorded as overridden unless they ask for nothing. */
 const unsupported = [
