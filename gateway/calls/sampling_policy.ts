@@ -20,6 +20,9 @@ const wireNames: Readonly<Record<keyof Sampling & keyof WantedSampling, string>>
   minP: "min_p",
 };
 
+/** Less than any most likely token has in a vocabulary that exists: it alone is kept. */
+const smallestTopP = 1e-9;
+
 /** Plain sampling. */
 const plain = { topP: 1, topK: 0, minP: 0 };
 
@@ -29,8 +32,8 @@ const plain = { topP: 1, topK: 0, minP: 0 };
  */
 export function decideSampling(call: ModelCall, mode: RolloutMode | null, config: GatewayConfig): SamplingDecision {
   const { temperature = 1, topP = 1, topK = 0, minP = 0 } = call.sampling;
-  // vLLM's clients say -1 for "keep all".
-  const wanted = { temperature, topP, topK: Math.max(0, topK), minP };
+  // vLLM's clients say -1 for "keep all"; OpenAI's say top_p 0 for "the most likely token alone".
+  const wanted = { temperature, topP: Math.max(smallestTopP, topP), topK: Math.max(0, topK), minP };
   const sampling =
     mode === "train"
       ? { temperature: config.trainTemperature, ...plain }

@@ -1,3 +1,4 @@
+import { CancelledError } from "../../src/core/errors.ts";
 import { ApiError, DetailError } from "./errors.ts";
 
 /** A body is longer than the limit. */
@@ -7,8 +8,17 @@ export class BodyTooLarge extends ApiError {
   }
 }
 
-/** The request's body as text. @throws BodyTooLarge */
+/** The request's body as text. @throws BodyTooLarge; CancelledError when the client breaks off */
 export async function readText(request: Request, limit: number): Promise<string> {
+  try {
+    return await readWithin(request, limit);
+  } catch (thrown) {
+    // A body fails to arrive for one reason only: its sender has gone.
+    throw thrown instanceof BodyTooLarge ? thrown : new CancelledError("A request, while its body arrived,");
+  }
+}
+
+async function readWithin(request: Request, limit: number): Promise<string> {
   const stated = request.headers.get("content-length");
   if (stated !== null && Number(stated) > limit) throw new BodyTooLarge(limit);
   // A stated length is enforced by every server; without one the bytes are counted.

@@ -75,6 +75,8 @@ export class ContextLengthExceeded extends ApiError {
 /** Status of the faults that the layers below raise while a call is answered. */
 const statusByCode: Readonly<Record<string, number>> = {
   context_length_exceeded: 400,
+  // Sampling settings that the engine refuses.
+  config: 400,
   template_error: 400,
   unsupported_content: 400,
   text_unencodable: 400,

@@ -1,5 +1,6 @@
 /** Refusals of chat completions, in OpenAI's form. */
 import { beforeEach, describe, expect, it } from "vitest";
+import { ConfigError } from "../../src/core/errors.ts";
 import { AppClient } from "./app_client.ts";
 
 let client: AppClient;
@@ -43,6 +44,30 @@ describe("refusals", () => {
     for (const [body, param, message] of cases)
       expect(await refusal(body), String(message)).toEqual(invalid(param, message));
     expect(client.engine.requests).toEqual([]);
+  });
+
+  it("of sampling settings that only the engine knows the bounds of are the client's", async () => {
+    client.engine.generate = async () => {
+      throw new ConfigError("temperature must lie in 0..100, got 1000.");
+    };
+    const refused = await client.refusal("/v1/chat/completions", { ...user("x"), temperature: 1000 });
+    expect(refused).toEqual(invalid(null, "temperature must lie in 0..100, got 1000."));
+    expect(client.faults).toEqual([]);
+  });
+
+  it("do not meet top_p 0, which keeps the most likely token alone", async () => {
+    expect((await client.post("/v1/chat/completions", { ...user("x"), top_p: 0 })).status).toBe(200);
+    expect(client.engine.requests[0]?.sampling.topP).toBe(1e-9);
+  });
+
+  it("of a body that breaks off are no fault of the gateway", async () => {
+    const init = { method: "POST", duplex: "half", headers: { authorization: "Bearer admin" } } as RequestInit;
+    for (const path of ["/v1/chat/completions", "/api/rollouts"]) {
+      const broken = new ReadableStream({ pull: (controller) => controller.error(new Error("aborted")) });
+      const response = await client.app.request(`http://gateway${path}`, { ...init, body: broken });
+      expect(response.status).toBe(499);
+    }
+    expect(client.faults).toEqual([]);
   });
 
   it("of the template are the client's", async () => {
