@@ -159,6 +159,11 @@ describe("families", () => {
       { ...llamaConfig, rope_scaling: { type: "linear" } },
       "config.json of family llama: rope factor must be a positive number; it is missing.",
     ],
+    [
+      "a rotation of no base",
+      { ...llamaConfig, rope_theta: -1 },
+      "config.json of family llama: rope_theta must be a positive number; it is -1.",
+    ],
   ];
   for (const [what, json, message] of refused) {
     it(`refuses ${what}`, () => expect(() => describeConfig(json)).toThrow(message));

@@ -60,7 +60,9 @@ export class ConfigFields {
         `such that an even number of ${headDim} rotates`,
       );
     }
-    return { kind: "rotary", rotaryDim, theta: rope?.theta ?? 10000, scaling: this.rotaryScaling() };
+    const theta = rope?.theta ?? 10000;
+    if (!(theta > 0 && Number.isFinite(theta))) throw this.fault("rope_theta", theta, "a positive number");
+    return { kind: "rotary", rotaryDim, theta, scaling: this.rotaryScaling() };
   }
 
   /** @throws FormatError "model_unsupported" when `isActive` */
