@@ -1,0 +1,71 @@
+import type { Plan } from "../gpu/plan.ts";
+import { PlanBuilder } from "../gpu/plan_builder.ts";
+import { attentionBlocks } from "../ops/attention/blocks.ts";
+import { scoreHead } from "../ops/loss_head.ts";
+import { lossValues } from "../ops/loss_settings.ts";
+import { recordDecoder, recordPackedInputs } from "./forward.ts";
+import type { PackedTokens } from "./forward_outputs.ts";
+import { lossHeadChunkBytes } from "./memory_plan.ts";
+import type { Model } from "./model.ts";
+import { type PlanSizes, SizedPlan } from "./sized_plan.ts";
+
+/** Columns of a record's statistics (R,8) that scoring fills. */
+export const scoreColumns = { width: 8, logprob: 0, entropy: 1 } as const;
+
+/** Prediction records: hidden row that predicts, and the token predicted. */
+export interface ScoredRecords {
+  readonly src: Uint32Array;
+  readonly target: Uint32Array;
+}
+
+/** The trainer's forward pass without a loss: statistics of prediction records over packed tokens. */
+export class ScorePlan {
+  private readonly model: Model;
+  private readonly plan: SizedPlan;
+
+  /** `maxTokens`: most tokens of one run. */
+  constructor(model: Model, maxTokens: number) {
+    this.model = model;
+    this.plan = new SizedPlan((sizes) => this.build(sizes), maxTokens);
+  }
+
+  /** Statistics (R,8) of the records; logits are divided by `temperature`. */
+  async run(
+    { ids, pos, end }: PackedTokens,
+    { src, target }: ScoredRecords,
+    temperature: number,
+  ): Promise<Float32Array> {
+    const plan = await this.plan.of({ tokens: ids.length, records: src.length });
+    const values = { T: ids.length, R: src.length, ...lossValues({ ...noLoss, temperature }) };
+    const { stats } = await plan.run(values, { ids, pos, end, blockEnd: attentionBlocks(end), src, target });
+    return stats as Float32Array;
+  }
+
+  dispose(): void {
+    this.plan.dispose();
+  }
+
+  private build({ tokens, records }: PlanSizes): Promise<Plan> {
+    const plan = new PlanBuilder(this.model.device, "score");
+    const R = plan.dim("R", records);
+    const { hidden } = recordDecoder(plan, this.model, recordPackedInputs(plan, plan.dim("T", tokens)));
+    const zeros = plan.input("zeros", [R]);
+    const inputs = {
+      ...{ h: hidden, w: this.model.weights.head },
+      ...{ src: plan.input("src", [R], "u32"), target: plan.input("target", [R], "u32") },
+      ...{ weight: zeros, advantage: zeros, oldLogprob: zeros, refLogprob: zeros },
+    };
+    plan.output("stats", scoreHead(plan, inputs, { chunkBytes: lossHeadChunkBytes }));
+    return plan.build();
+  }
+}
+
+const noLoss = {
+  kind: "cross_entropy",
+  clipLow: 0,
+  clipHigh: 0,
+  dualClip: 0,
+  klCoef: 0,
+  klKind: "k3",
+  entropyCoef: 0,
+} as const;
