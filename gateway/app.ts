@@ -9,6 +9,7 @@ import { addRolloutRoutes } from "./agent_lightning/rollout_routes.ts";
 import { Gateway } from "./context.ts";
 import type { GatewayDeps } from "./deps.ts";
 import { addModelCallRoutes } from "./dialects/model_routes.ts";
+import { addResponseRoutes } from "./dialects/responses_routes.ts";
 import { asApiError, DetailError } from "./http/errors.ts";
 import { Routes } from "./http/routes.ts";
 
@@ -37,6 +38,7 @@ export function createApp(deps: GatewayDeps): GatewayApp {
   addProxyRoute(routes, gateway);
   addPauseRoutes(routes, gateway);
   addModelCallRoutes(routes, gateway);
+  addResponseRoutes(routes, gateway);
   addAdminRoutes(routes, gateway);
   routes.close();
   routes.app.onError((fault) => {

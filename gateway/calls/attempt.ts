@@ -1,27 +1,17 @@
 /** What the gateway remembers of an attempt while its agent runs: recorded calls, and what is being drawn. */
-import type { RecordedCall } from "../../src/schema/chat.ts";
+import type { ChatMessage, RecordedCall } from "../../src/schema/chat.ts";
 import type { CallRecord, Store } from "../../src/schema/store.ts";
 import type { Rollout } from "../../src/schema/wire.ts";
+import type { PastCall, PastCalls } from "../dialects/dialect.ts";
 import { dialectNamed } from "../dialects/registry.ts";
 import { callKeyOf } from "./call_key.ts";
 import { CallMemory } from "./call_memory.ts";
 
-/** A recorded call in the terms of the token layer; null for one that it cannot continue. */
-function recordedCall({ id, own, dialect, request, response, tokens, delivery }: CallRecord): RecordedCall | null {
-  const known = dialectNamed(dialect);
-  if (!own || !known) return null;
-  return {
-    id,
-    request: known.read(request).chat,
-    reply: delivery === "abandoned" ? null : known.replyMessage(response),
-    promptIds: tokens.promptIds,
-    replyIds: tokens.replyIds,
-  };
-}
-
 /** One attempt of one rollout. */
-export class Attempt {
+export class Attempt implements PastCalls {
   private readonly memory = new CallMemory();
+  /** What was said in each call, whether or not the harness is known to have got it: it may refer to it. */
+  private readonly said = new Map<string, { reply: ChatMessage | null; instructions: number }>();
   /** Draws of each prompt that count: under way, or delivered. */
   private readonly draws = new Map<string, Set<number>>();
 
@@ -30,18 +20,38 @@ export class Attempt {
     return this.memory.calls;
   }
 
-  /** Remembers a call that was recorded just now. */
-  remember(call: RecordedCall, parent: string | null, prefixLength: number): void {
+  /** Remembers a call that was recorded just now; `instructions` as in its ModelCall. */
+  remember(call: RecordedCall, parent: string | null, prefixLength: number, instructions = 0): void {
     this.memory.add(call, parent, prefixLength);
+    this.said.set(call.id, { reply: call.reply, instructions });
   }
 
-  /** Remembers a call read from the store. */
-  restore(call: CallRecord): void {
-    const recorded = recordedCall(call);
-    if (!recorded) return;
-    this.memory.add(recorded, call.parent, call.prefixLength);
-    const [prompt = "", occurrence = ""] = call.callKey.split(".");
-    if (call.delivery !== "abandoned") this.drawsOf(prompt).add(Number(occurrence));
+  /** Remembers a call read from the store, after those that it may refer to. */
+  restore({ id, own, dialect: name, tokens, delivery, ...record }: CallRecord): void {
+    const dialect = dialectNamed(name);
+    if (!own || !dialect) return;
+    const read = dialect.read(record.request);
+    const call = dialect.resolve?.(read, this) ?? read;
+    const { promptIds, replyIds } = tokens;
+    const reply = dialect.replyMessage(record.response);
+    const recorded = { id, request: call.chat, reply, promptIds, replyIds };
+    this.remember(recorded, record.parent, record.prefixLength, call.instructions);
+    const [prompt = "", occurrence = ""] = record.callKey.split(".");
+    if (delivery === "abandoned") this.memory.forgetReply(id);
+    else this.drawsOf(prompt).add(Number(occurrence));
+  }
+
+  past(callId: string): PastCall | null {
+    const said = this.said.get(callId);
+    const call = said && this.memory.calls.find(({ id }) => id === callId);
+    return call ? { id: callId, messages: call.request.messages.slice(said.instructions), reply: said.reply } : null;
+  }
+
+  pastOfToolCall(toolCallId: string): PastCall | null {
+    for (const [id, { reply }] of this.said) {
+      if (reply?.tool_calls?.some((call) => call.id === toolCallId)) return this.past(id);
+    }
+    return null;
   }
 
   private drawsOf(prompt: string): Set<number> {

@@ -15,7 +15,7 @@ import { dialects, type ServedDialect } from "./registry.ts";
 import { replyTo } from "./reply.ts";
 
 /** Prefix of every dialect's paths that says whose call it is. */
-const attemptPrefix = "/r/:rollout_id/:attempt_id/:mode";
+export const attemptPrefix = "/r/:rollout_id/:attempt_id/:mode";
 
 interface Named {
   rolloutId: string;
@@ -35,7 +35,7 @@ function namedByPath(context: Context): Named | null {
 }
 
 /** Whose call it is; null for the admin's own. @throws ApiError 403, 404, 409 */
-async function callerOf(context: Context, gateway: Gateway, principal: Principal): Promise<Caller | null> {
+export async function callerOf(context: Context, gateway: Gateway, principal: Principal): Promise<Caller | null> {
   const named = namedByPath(context) ?? (principal.kind === "agent" ? { ...principal, mode: null } : null);
   if (!named) return null;
   const { rolloutId, attemptId } = named;
@@ -78,7 +78,8 @@ async function answer(
   return await calls.run(caller, (owner) => calls.foreign.answer(server.endpoint, foreign, owner, signal));
 }
 
-function errorResponse(dialect: Dialect, thrown: unknown, gateway: Gateway): Response {
+/** What a failed call is answered with; unforeseen faults are reported. */
+export function errorResponse(dialect: Dialect, thrown: unknown, gateway: Gateway): Response {
   const error = asApiError(thrown);
   if (error.code === "internal") gateway.deps.report?.(thrown);
   return Response.json(dialect.error(error), { status: error.status, headers: error.headers });

@@ -1,5 +1,6 @@
 import { chatCompletions } from "./chat_completions.ts";
 import type { Dialect } from "./dialect.ts";
+import { responses } from "./responses.ts";
 
 /** A wire format and where it is served. */
 export interface ServedDialect {
@@ -13,6 +14,7 @@ export interface ServedDialect {
 /** Every wire format of model calls. */
 export const dialects: readonly ServedDialect[] = [
   { dialect: chatCompletions, path: "/v1/chat/completions", upstreamPath: "chat/completions" },
+  { dialect: responses, path: "/v1/responses", upstreamPath: null },
 ];
 
 /** The dialect that a recorded call names. */

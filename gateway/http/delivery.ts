@@ -22,8 +22,15 @@ export interface HoldOptions {
 const encoder = new TextEncoder();
 const streamHeaders = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" };
 
-/** A body that gives one part per read, and says what became of it. */
-function watchedBody(parts: readonly Uint8Array[], watch: DeliveryWatch): ReadableStream<Uint8Array> {
+/**
+ * A body that gives one part per read, and says what became of it. A stream's last part ends it (`terminated`): who
+ * took that part has the reply, and may leave without reading on.
+ */
+function watchedBody(
+  parts: readonly Uint8Array[],
+  watch: DeliveryWatch,
+  { terminated }: { terminated: boolean },
+): ReadableStream<Uint8Array> {
   let next = 0;
   return new ReadableStream(
     {
@@ -36,7 +43,7 @@ function watchedBody(parts: readonly Uint8Array[], watch: DeliveryWatch): Readab
         controller.close();
         watch.delivered();
       },
-      cancel: () => watch.abandoned(),
+      cancel: () => (terminated && next >= parts.length ? watch.delivered() : watch.abandoned()),
     },
     // Nothing is read ahead: a read beyond the last part means that all parts were taken.
     { highWaterMark: 0 },
@@ -47,11 +54,12 @@ function watchedBody(parts: readonly Uint8Array[], watch: DeliveryWatch): Readab
 export function jsonReply(status: number, json: unknown, watch: DeliveryWatch): Response {
   const bytes = encoder.encode(JSON.stringify(json));
   const headers = { "content-type": "application/json", "content-length": String(bytes.byteLength) };
-  return new Response(watchedBody([bytes], watch), { status, headers });
+  return new Response(watchedBody([bytes], watch, { terminated: false }), { status, headers });
 }
 
 /** What a stream is made of once the generation has finished. */
 export interface StreamReply {
+  /** The last one is the terminator: no client takes the reply for whole without it. */
   events: readonly string[];
   watch: DeliveryWatch;
 }
@@ -83,7 +91,7 @@ export async function streamReply(work: Promise<StreamReply>, hold: HoldOptions)
   const { clock, holdHeadersMs, keepAliveMs, keepAlive } = hold;
   if (keepAlive === null || (await settledWithin(work, holdHeadersMs, clock))) {
     const { events, watch } = await work;
-    return new Response(watchedBody(events.map(encode), watch), { headers: streamHeaders });
+    return new Response(watchedBody(events.map(encode), watch, { terminated: true }), { headers: streamHeaders });
   }
   let rest: ReadableStreamDefaultReader<Uint8Array> | null = null;
   let gone = false;
@@ -97,7 +105,7 @@ export async function streamReply(work: Promise<StreamReply>, hold: HoldOptions)
         }
         const { events, watch } = await work;
         if (gone) return;
-        rest ??= watchedBody(events.map(encode), watch).getReader();
+        rest ??= watchedBody(events.map(encode), watch, { terminated: true }).getReader();
         const { done, value } = await rest.read();
         if (done) controller.close();
         else controller.enqueue(value);

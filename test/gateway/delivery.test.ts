@@ -180,6 +180,14 @@ describe("delivery", () => {
     expect(await deliveries()).toEqual(["abandoned", "abandoned"]);
   });
 
+  it("of a stream is complete with its terminator, read on or not", async () => {
+    const reader = (await client.chat("r", user("a"))).body?.getReader();
+    let text = "";
+    while (!text.endsWith("data: [DONE]\n\n")) text += new TextDecoder().decode((await reader?.read())?.value);
+    await reader?.cancel();
+    expect(await deliveries()).toEqual(["delivered"]);
+  });
+
   it("a reply that was abandoned is drawn again under its key, and is no turn to continue", async () => {
     client.engine.script = () => "same";
     await (await client.chat("r", { messages: user("hi").messages })).body?.cancel();

@@ -5,41 +5,22 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { createApp, type GatewayApp } from "../../gateway/app.ts";
 import { systemClock, systemEntropy } from "../../src/platform/clock.ts";
-import type { GenerateRequest, GenerateResult } from "../../src/schema/engine.ts";
 import type { CallRecord } from "../../src/schema/store.ts";
 import { MemoryStore } from "../../src/store/memory_store.ts";
 import { calcTemplate, tinyFormat } from "../text/formats.ts";
 import type { Completion } from "./app_client.ts";
-import { FakeEngine } from "./fake_model.ts";
+import { ScriptedEngine } from "./scripted_engine.ts";
 
 type Json = Record<string, unknown>;
 
 const codec = tinyFormat(calcTemplate);
 const decode = (ids: ArrayLike<number>) => codec.tokenizer.decode(Array.from(ids));
 
-/** Samples given texts, each as tokens no encoder would choose: one per character where it can. */
-class ScriptedEngine extends FakeEngine {
-  readonly texts: string[] = [];
-
-  override async generate(request: GenerateRequest): Promise<GenerateResult> {
-    const text = this.texts.shift() ?? "done";
-    const [markup = "", ...rest] = text.startsWith("<tool_call>")
-      ? ["<tool_call>", ...text.slice("<tool_call>".length)]
-      : ["", ...text];
-    const ids = [markup, ...rest].filter((part) => part !== "").flatMap((part) => codec.tokenizer.encode(part));
-    const sampled = Int32Array.from([...ids, codec.stopIds[0] as number]);
-    const logprobs = new Float32Array(sampled.length).fill(-1);
-    const versions = new Int32Array(sampled.length).fill(1);
-    const { id } = request;
-    return { id, ids: sampled, logprobs, versions, finishReason: "stop", cachedTokens: 0, truncated: false };
-  }
-}
-
 let engine: ScriptedEngine;
 let store: MemoryStore;
 let app: GatewayApp;
 beforeEach(async () => {
-  engine = new ScriptedEngine();
+  engine = new ScriptedEngine(codec);
   store = new MemoryStore();
   const model = { engine, codec, tokenText: (id: number) => decode([id]) };
   app = createApp({ store, model, clock: systemClock, entropy: systemEntropy });
