@@ -8,6 +8,7 @@ import { addProxyRoute } from "./agent_lightning/proxy_route.ts";
 import { addRolloutRoutes } from "./agent_lightning/rollout_routes.ts";
 import { Gateway } from "./context.ts";
 import type { GatewayDeps } from "./deps.ts";
+import { addCountTokensRoutes } from "./dialects/count_tokens_route.ts";
 import { addModelCallRoutes } from "./dialects/model_routes.ts";
 import { addResponseRoutes } from "./dialects/responses_routes.ts";
 import { asApiError, DetailError } from "./http/errors.ts";
@@ -39,6 +40,7 @@ export function createApp(deps: GatewayDeps): GatewayApp {
   addPauseRoutes(routes, gateway);
   addModelCallRoutes(routes, gateway);
   addResponseRoutes(routes, gateway);
+  addCountTokensRoutes(routes, gateway);
   addAdminRoutes(routes, gateway);
   routes.close();
   routes.app.onError((fault) => {

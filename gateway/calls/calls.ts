@@ -1,5 +1,6 @@
 /** Calls from admission to a recorded answer, whoever answers them. */
 import type { CancelledError } from "../../src/core/errors.ts";
+import type { ChatRequest } from "../../src/schema/chat.ts";
 import type { Rollout } from "../../src/schema/wire.ts";
 import type { ModelEndpoint } from "../../src/schema/wire_proxy.ts";
 import { Endpoints } from "../agent_lightning/endpoints.ts";
@@ -103,6 +104,15 @@ export class Calls {
     const { own } = this;
     if (!own) throw new ApiError(503, "no_model", "This gateway serves no model outside rollouts.");
     return await this.gate.count(() => answer(own));
+  }
+
+  /** How many tokens the own model's prompt of a request has. @throws ApiError 404 where there is no own model */
+  async countTokens(caller: Caller | null, chat: ChatRequest): Promise<number> {
+    const { own } = this;
+    if (!own) throw new ApiError(404, "no_model", "This gateway serves no model whose tokens it could count.");
+    if (!caller) return own.countTokens(chat, null);
+    const { rollout, identity } = caller;
+    return await this.attempts.use(rollout, identity.attemptId, async (attempt) => own.countTokens(chat, attempt));
   }
 
   /** Runs an admitted call of a rollout: counts it, and notes in its attempt when it comes to nothing. */

@@ -1,5 +1,6 @@
 import { chatCompletions } from "./chat_completions.ts";
 import type { Dialect } from "./dialect.ts";
+import { messages } from "./messages.ts";
 import { responses } from "./responses.ts";
 
 /** A wire format and where it is served. */
@@ -15,6 +16,7 @@ export interface ServedDialect {
 export const dialects: readonly ServedDialect[] = [
   { dialect: chatCompletions, path: "/v1/chat/completions", upstreamPath: "chat/completions" },
   { dialect: responses, path: "/v1/responses", upstreamPath: null },
+  { dialect: messages, path: "/v1/messages", upstreamPath: null },
 ];
 
 /** The dialect that a recorded call names. */

@@ -20,15 +20,38 @@ function toolCallsOf(message: Json): { name: string; arguments: string }[] {
   });
 }
 
-function toCall(event: RolloutEvent): TranscriptCall {
-  const data = event.data as unknown as Partial<ModelRequestData>;
-  const choice = asObject(asList(asObject(data.response).choices)[0]);
+type Said = Pick<TranscriptCall, "text" | "toolCalls">;
+
+/** The first choice of a chat completion or a completion. */
+function saidInChoice(choice: Json): Said {
   const message = asObject(choice.message);
   const text = choice.message === undefined ? choice.text : message.content;
+  return { text: typeof text === "string" ? text : null, toolCalls: toolCallsOf(message) };
+}
+
+/** The content blocks of an Anthropic message. */
+function saidInBlocks(blocks: readonly Json[]): Said {
+  const texts = blocks.filter((block) => block.type === "text").map((block) => String(block.text ?? ""));
+  const calls = blocks.filter((block) => block.type === "tool_use");
+  return {
+    text: texts.length === 0 ? null : texts.join("\n"),
+    toolCalls: calls.map(({ name, input, partial_json: sampled }) => ({
+      name: String(name ?? ""),
+      arguments: typeof sampled === "string" ? sampled : JSON.stringify(input ?? {}),
+    })),
+  };
+}
+
+function saidIn(response: Json): Said {
+  if (Array.isArray(response.content)) return saidInBlocks(response.content.map(asObject));
+  return saidInChoice(asObject(asList(response.choices)[0]));
+}
+
+function toCall(event: RolloutEvent): TranscriptCall {
+  const data = event.data as unknown as Partial<ModelRequestData>;
   return {
     request: asObject(data.request),
-    text: typeof text === "string" ? text : null,
-    toolCalls: toolCallsOf(message),
+    ...saidIn(asObject(data.response)),
     ok: data.status !== "error",
     httpStatus: typeof data.http_status === "number" ? data.http_status : 200,
   };

@@ -32,6 +32,8 @@ export interface ChatMessage {
   /** In a tool message: the call it answers. */
   tool_call_id?: string | null;
   name?: string | null;
+  /** In an assistant message: the recorded call whose reply it is, where a dialect has the harness carry that along. */
+  recorded_call?: string | null;
 }
 
 /** A function the assistant may call; `parameters` is a JSON schema. */
@@ -121,6 +123,7 @@ export const chatMessageSchema: z.ZodType<ChatMessage> = z.looseObject({
   tool_calls: z.array(toolCallSchema).nullish(),
   tool_call_id: z.string().nullish(),
   name: z.string().nullish(),
+  recorded_call: z.string().nullish(),
 });
 
 /** Checks one tool definition; unknown keys pass and reach the template. */

@@ -65,12 +65,12 @@ export function restoreTokens(response: unknown, places: readonly TokenPlace[], 
 
 /**
  * An own model's reply with the ids and logprobs that a trainer reads, where the harness had not asked for them:
- * `prompt_token_ids`, and of the first choice `token_ids` and `logprobs.content[].logprob`.
+ * `prompt_token_ids`, and of the first choice `token_ids` and `logprobs.content[].logprob`. A reply of a dialect
+ * without choices gets one that holds nothing else.
  */
 export function withTokens(response: unknown, tokens: CallTokens): unknown {
   if (!isObject(response)) return response;
-  const choice = firstChoice(response);
-  if (!choice) return response;
+  const choice = firstChoice(response) ?? { index: 0 };
   const content = () =>
     Array.from(tokens.logprobs, (logprob) => ({ token: "", logprob, bytes: null, top_logprobs: [] }));
   const whole = {
@@ -79,5 +79,6 @@ export function withTokens(response: unknown, tokens: CallTokens): unknown {
     logprobs: choice.logprobs ?? { content: content(), refusal: null },
   };
   const prompt = response.prompt_token_ids ?? choice.prompt_token_ids ?? [...tokens.promptIds];
-  return { ...withChoice(response, whole), prompt_token_ids: prompt };
+  const others = Array.isArray(response.choices) ? response.choices.slice(1) : [];
+  return { ...response, choices: [whole, ...others], prompt_token_ids: prompt };
 }

@@ -8,7 +8,7 @@ import { messageText } from "./message_text.ts";
 export function sameMessage(a: ChatMessage, b: ChatMessage): boolean {
   if (roleOf(a) !== roleOf(b)) return false;
   if (a.role !== "assistant") return messageText(a) === messageText(b);
-  if (sharesCallId(a, b)) return true;
+  if (sharesCallId(a, b) || isSameReply(a, b)) return true;
   return (
     messageText(a).trim() === messageText(b).trim() &&
     sameReasoning(a.reasoning_content, b.reasoning_content) &&
@@ -71,6 +71,12 @@ function sharesCallId(a: ChatMessage, b: ChatMessage): boolean {
   const ids = (message: ChatMessage) => (message.tool_calls ?? []).map((call: ToolCall) => call.id);
   const known = ids(a);
   return ids(b).some((id) => id !== "" && known.includes(id));
+}
+
+/** The same call's reply, whatever became of its text; calls taken out of it or put in make it another. */
+function isSameReply(a: ChatMessage, b: ChatMessage): boolean {
+  const calls = (message: ChatMessage) => message.tool_calls?.length ?? 0;
+  return Boolean(a.recorded_call) && a.recorded_call === b.recorded_call && calls(a) === calls(b);
 }
 
 function sameArguments(a: string, b: string): boolean {

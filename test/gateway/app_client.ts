@@ -1,5 +1,6 @@
 import { createApp, type GatewayApp } from "../../gateway/app.ts";
 import type { GatewayOptions } from "../../gateway/config.ts";
+import type { ServedModel } from "../../gateway/deps.ts";
 import type { Clock } from "../../src/core/clock.ts";
 import { systemClock, systemEntropy } from "../../src/platform/clock.ts";
 import type { CallRecord, Store } from "../../src/schema/store.ts";
@@ -21,6 +22,8 @@ export class AppClient {
       clock?: Clock;
       store?: Store;
       engine?: FakeEngine;
+      /** In place of the fake model. */
+      model?: ServedModel;
       tokenText?: (id: number) => string;
       fetch?: (url: string, init: RequestInit) => Promise<Response>;
     } = {},
@@ -29,7 +32,7 @@ export class AppClient {
     this.store = more.store ?? new MemoryStore();
     this.app = createApp({
       store: this.store,
-      model: { ...fakeModel(this.engine), ...(more.tokenText ? { tokenText: more.tokenText } : {}) },
+      model: more.model ?? { ...fakeModel(this.engine), ...(more.tokenText ? { tokenText: more.tokenText } : {}) },
       clock: more.clock ?? systemClock,
       entropy: systemEntropy,
       config: { key: "admin", modelName: "m", ...config },

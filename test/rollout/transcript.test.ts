@@ -26,6 +26,27 @@ describe("transcript", () => {
     expect(calls[0]?.toolCalls).toEqual([{ name: "calculator", arguments: '{"expression": "1"}' }]);
   });
 
+  it("reads the blocks of Anthropic messages", () => {
+    const content = [
+      { type: "thinking", thinking: "hm" },
+      { type: "text", text: "so" },
+      { type: "tool_use", id: "a", name: "add", input: { a: 1 } },
+      { type: "tool_use", id: "b", name: "add", input: {}, partial_json: '{"a": ' },
+      null,
+    ];
+    const choices = [{ index: 0, token_ids: [1] }];
+    const [first, second] = transcript([
+      event("model_request", { response: { content, choices } }),
+      event("model_request", { response: { content: [], choices } }),
+    ]);
+    expect(first?.text).toBe("so");
+    expect(first?.toolCalls).toEqual([
+      { name: "add", arguments: '{"a":1}' },
+      { name: "add", arguments: '{"a": ' },
+    ]);
+    expect(second).toMatchObject({ text: null, toolCalls: [] });
+  });
+
   it("takes the last successful reply for the final message, tool calls being none", () => {
     const said = call({ content: "The answer is 5." });
     expect(finalMessage(transcript([said, call(null, 500)]))).toBe("The answer is 5.");
