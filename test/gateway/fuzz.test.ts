@@ -29,6 +29,64 @@ const valid = {
   return_token_ids: true,
 };
 
+const validResponse = {
+  model: "m",
+  instructions: "s",
+  input: [
+    { role: "user", content: [{ type: "input_text", text: "t" }] },
+    { type: "reasoning", id: "rs_1", summary: [{ type: "summary_text", text: "h" }], encrypted_content: "eA==" },
+    { type: "message", id: "msg_1", role: "assistant", content: [{ type: "output_text", text: "a" }] },
+    { type: "function_call", id: "fc_1_0", call_id: "1", name: "f", arguments: "{}" },
+    { type: "function_call_output", call_id: "1", output: "r" },
+  ],
+  tools: [{ type: "function", name: "f", parameters: { type: "object" }, strict: true }, { type: "web_search" }],
+  tool_choice: "auto",
+  parallel_tool_calls: true,
+  temperature: 1,
+  top_p: 1,
+  max_output_tokens: 5,
+  stream: false,
+  include: ["reasoning.encrypted_content"],
+  reasoning: { summary: "auto" },
+  text: { format: { type: "text" } },
+  truncation: "disabled",
+  previous_response_id: null,
+};
+
+const validMessages = {
+  model: "m",
+  max_tokens: 5,
+  system: [{ type: "text", text: "s", cache_control: { type: "ephemeral" } }],
+  messages: [
+    { role: "user", content: [{ type: "text", text: "t" }] },
+    {
+      role: "assistant",
+      content: [
+        { type: "thinking", thinking: "h", signature: "c2ln" },
+        { type: "text", text: "a" },
+        { type: "tool_use", id: "toolu_1", name: "f", input: { x: 1 } },
+      ],
+    },
+    {
+      role: "user",
+      content: [
+        { type: "tool_result", tool_use_id: "toolu_1", content: [{ type: "text", text: "r" }] },
+        { type: "document", source: { type: "content", content: [{ type: "text", text: "d" }] } },
+      ],
+    },
+    { role: "system", content: "n" },
+  ],
+  tools: [{ name: "f", description: "d", input_schema: { type: "object" } }],
+  tool_choice: { type: "auto" },
+  thinking: { type: "enabled", budget_tokens: 1024 },
+  output_config: { effort: "high" },
+  temperature: 1,
+  top_p: 1,
+  top_k: 5,
+  stop_sequences: ["x"],
+  stream: true,
+};
+
 const create = {
   input: { data_id: "d" },
   is_train: true,
@@ -85,12 +143,15 @@ function mutations(body: unknown): fc.Arbitrary<unknown> {
   );
 }
 
-it("chat completions answer 200 or an OpenAI error, and report nothing", async () => {
+it.each([
+  ["chat/completions", valid],
+  ["responses", validResponse],
+])("%s answer 200 or an OpenAI error, and report nothing", async (path, request) => {
   const client = new AppClient();
   await client.create("r");
   await fc.assert(
-    fc.asyncProperty(mutations(valid), async (body) => {
-      const response = await client.post("/r/r/0/train/v1/chat/completions", JSON.stringify(body) ?? "");
+    fc.asyncProperty(mutations(request), async (body) => {
+      const response = await client.post(`/r/r/0/train/v1/${path}`, JSON.stringify(body) ?? "");
       const text = await response.text();
       expect([200, 400], `${text} for ${JSON.stringify(body)}`).toContain(response.status);
       if (response.status === 400) {
@@ -102,6 +163,33 @@ it("chat completions answer 200 or an OpenAI error, and report nothing", async (
             code: expect.any(String),
           },
         });
+      }
+    }),
+    { numRuns: 400 },
+  );
+  expect(client.faults).toEqual([]);
+});
+
+it("messages, and counts of them, answer 200 or an Anthropic error, and report nothing", async () => {
+  const client = new AppClient();
+  await client.create("r");
+  await fc.assert(
+    fc.asyncProperty(mutations(validMessages), fc.boolean(), async (body, isCount) => {
+      const path = `/r/r/0/train/v1/messages${isCount ? "/count_tokens" : ""}`;
+      const response = await client.post(path, JSON.stringify(body) ?? "");
+      const text = await response.text();
+      expect([200, 400], `${text} for ${JSON.stringify(body)}`).toContain(response.status);
+      if (response.status === 400) {
+        expect(JSON.parse(text)).toEqual({
+          type: "error",
+          error: {
+            type: "invalid_request_error",
+            message: expect.any(String),
+            details: expect.objectContaining({ error_code: expect.any(String) }),
+          },
+        });
+      } else if (!isCount && response.headers.get("content-type")?.startsWith("text/event-stream")) {
+        expect(text).toMatch(/event: message_stop\ndata: {"type":"message_stop"}\n\n$/);
       }
     }),
     { numRuns: 400 },
