@@ -61,8 +61,13 @@ async function answer(
   const server = await calls.serverFor(caller.identity.rolloutId);
   if (server?.kind === "own")
     return await calls.run(caller, (owner) => server.model.answer(dialect, call, owner, signal));
-  if (!server || upstreamPath === null) {
-    throw new ApiError(503, "no_model", `No servers available for model '${config.modelName}'`);
+  if (!server) throw new ApiError(503, "no_model", `No servers available for model '${config.modelName}'`);
+  if (upstreamPath === null) {
+    throw new ApiError(
+      400,
+      "not_forwarded",
+      `This rollout's calls go to a registered endpoint, which does not take ${dialect.name}. Call /v1/chat/completions.`,
+    );
   }
   const { mode } = caller.identity;
   const decision = decideForeignSampling(call, mode, config);
@@ -99,6 +104,15 @@ async function handle(context: Context, gateway: Gateway, served: ServedDialect)
   }
 }
 
+/** The one model, in the words of OpenAI's clients and in those of Anthropic's. */
+function modelList(gateway: Gateway): object {
+  const id = gateway.config.modelName;
+  const created = Math.floor(gateway.now());
+  const openAi = { id, object: "model", created, owned_by: "leyden" };
+  const anthropic = { type: "model", display_name: id, created_at: new Date(created * 1000).toISOString() };
+  return { object: "list", data: [{ ...openAi, ...anthropic }], has_more: false, first_id: id, last_id: id };
+}
+
 export function addModelCallRoutes(routes: Routes, gateway: Gateway): void {
   for (const served of dialects) {
     for (const prefix of ["", attemptPrefix]) {
@@ -113,9 +127,7 @@ export function addModelCallRoutes(routes: Routes, gateway: Gateway): void {
           status: 401,
         });
       }
-      const created = Math.floor(gateway.now());
-      const model = { id: gateway.config.modelName, object: "model", created, owned_by: "leyden" };
-      return Response.json({ object: "list", data: [model] });
+      return Response.json(modelList(gateway));
     });
   }
 }

@@ -1,5 +1,5 @@
 /**
- * The real Anthropic client against the gateway on Node's server. Plan: replies, streams, counts; errors; waits; tools
+ * The real Anthropic client against the gateway on Node's server. Plan: replies, streams, counts, models; errors; waits; tools
  * over two turns with a real tokenizer, by hand and by the tool runner, which tries threads first.
  */
 import Anthropic from "@anthropic-ai/sdk";
@@ -49,6 +49,9 @@ describe("the anthropic client", () => {
     expect(await stream.finalMessage()).toMatchObject({ ...reply, id: expect.not.stringMatching(reply.id) });
     expect(texts).toEqual(["ok"]);
     expect(await anthropic.messages.countTokens({ model: "any", messages })).toEqual({ input_tokens: 19 });
+    const models = await anthropic.models.list();
+    expect(models.data).toMatchObject([{ id: "m", type: "model", display_name: "m" }]);
+    expect(models.hasNextPage()).toBe(false);
     await expect
       .poll(async () => (await client.calls("r")).map(({ delivery }) => delivery))
       .toEqual(["delivered", "delivered"]);

@@ -162,6 +162,22 @@ describe("registered endpoints behind the attempt's address", () => {
     expect(await events(client)).toMatchObject([{ http_status: 400 }, { http_status: 400 }]);
   });
 
+  it("get no call of a dialect they do not take", async () => {
+    const response = await client.post("/r/r/0/train/v1/messages", { messages });
+    expect([response.status, await response.json()]).toMatchObject([
+      400,
+      {
+        error: {
+          type: "invalid_request_error",
+          message:
+            "This rollout's calls go to a registered endpoint, which does not take messages. Call /v1/chat/completions.",
+          details: { error_code: "not_forwarded" },
+        },
+      },
+    ]);
+    expect(sent).toEqual([]);
+  });
+
   it("that time out are tried again, then 504", async () => {
     const clock = new ManualClock();
     const never = (_: string, init: RequestInit) =>
