@@ -5,21 +5,12 @@ import { parseHfConfig } from "../io/hf_config.ts";
 import { Model } from "../model/model.ts";
 import type { LossConfig, OptimizerConfig, TrainRow } from "../schema/engine.ts";
 import { Trainer } from "../train/trainer.ts";
-
-/** Sizes of the training step that is compared with other WebGPU libraries. */
-export const peerSizes = { layers: 4, width: 256, heads: 4, ffn: 1024, vocab: 512, rows: 8, tokens: 128 } as const;
+import { drawBatch, drawWeights, mulberry32, peerOptimizer, peerSizes } from "./peer_work.ts";
 
 /** Losses of steps 1 to 4 that two independent libraries agree on to four decimals. */
 export const peerLosses: readonly number[] = [6.2812, 6.2621, 6.2396, 6.1981];
 
-const optimizer: OptimizerConfig = {
-  learningRate: 1e-3,
-  beta1: 0.9,
-  beta2: 0.95,
-  eps: 1e-8,
-  weightDecay: 0.01,
-  maxGradNorm: 0,
-};
+const optimizer: OptimizerConfig = { ...peerOptimizer, maxGradNorm: 0 };
 
 const loss: LossConfig = {
   kind: "cross_entropy",
@@ -31,17 +22,6 @@ const loss: LossConfig = {
   klKind: "k3",
   entropyCoef: 0,
 };
-
-/** Uniform numbers in [0, 1) of the generator mulberry32, which all compared libraries draw from. */
-function mulberry32(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 /** The model, its trainer and its stream of batches. */
 export class PeerStep {
@@ -66,23 +46,17 @@ export class PeerStep {
     this.model.dispose();
   }
 
-  /** Sequences in which the next token is 7 x + 3 plus a number below 4, modulo the vocabulary. */
+  /** One row for each sequence of the next batch, all positions weighing the same. */
   private nextRows(): TrainRow[] {
-    const { rows, tokens, vocab } = peerSizes;
-    return Array.from({ length: rows }, () => {
-      const ids = new Int32Array(tokens);
-      const target = new Int32Array(tokens);
-      let token = Math.floor(this.draw() * vocab);
-      for (let t = 0; t < tokens; t++) {
-        ids[t] = token;
-        token = (token * 7 + 3 + Math.floor(this.draw() * 4)) % vocab;
-        target[t] = token;
-      }
+    const { rows, tokens } = peerSizes;
+    const { ids, targets } = drawBatch(this.draw);
+    return Array.from({ length: rows }, (_, row) => {
+      const [start, end] = [row * tokens, (row + 1) * tokens];
       const zeros = new Float32Array(tokens);
       return {
-        ids,
-        src: Int32Array.from(ids.keys()),
-        target,
+        ids: ids.slice(start, end),
+        src: Int32Array.from({ length: tokens }, (_, t) => t),
+        target: targets.slice(start, end),
         weight: new Float32Array(tokens).fill(1 / (rows * tokens)),
         advantage: zeros,
         oldLogprob: zeros,
@@ -107,11 +81,7 @@ function peerModel(device: Device): Model {
   const draw = mulberry32(1);
   for (const { name, shape, init } of model.parameters.layout.parameters.values()) {
     if (init === "one") continue;
-    const values = Float32Array.from({ length: sizeOf(shape) }, () => {
-      const radius = Math.sqrt(-2 * Math.log(draw() + 1e-12));
-      return 0.02 * radius * Math.cos(2 * Math.PI * draw());
-    });
-    model.parameters.write(name, values);
+    model.parameters.write(name, drawWeights(sizeOf(shape), draw));
   }
   return model;
 }

@@ -1,7 +1,8 @@
 import { decodeSuite } from "./decode.ts";
 import { matmulSuite } from "./matmul.ts";
+import { peersSuite } from "./peers.ts";
 import { stepSuite } from "./step.ts";
 import type { Suite } from "./suite.ts";
 
 /** Every suite of `leyden bench`; to add one, write its file and add a line. */
-export const suites: readonly Suite[] = [matmulSuite, stepSuite, decodeSuite];
+export const suites: readonly Suite[] = [matmulSuite, stepSuite, decodeSuite, peersSuite];

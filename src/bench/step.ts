@@ -1,5 +1,6 @@
 import { LeydenError } from "../core/errors.ts";
-import { PeerStep, peerLosses, peerSizes } from "./peer_step.ts";
+import { PeerStep, peerLosses } from "./peer_step.ts";
+import { peerSizes } from "./peer_work.ts";
 import type { Suite } from "./suite.ts";
 
 /** Losses may differ from those of other libraries by this much. */

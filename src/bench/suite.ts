@@ -1,5 +1,6 @@
 import type { Clock } from "../core/clock.ts";
 import type { Device } from "../gpu/device.ts";
+import type { HostPlatform } from "../schema/platform.ts";
 
 /** Repeated timings of one thing. */
 export interface Measurement {
@@ -8,7 +9,7 @@ export interface Measurement {
   /** Milliseconds of each repeat. */
   readonly samples: readonly number[];
   /** What the time was spent on, and what follows from it: sizes, rates. */
-  readonly facts: Readonly<Record<string, number | string | boolean>>;
+  readonly facts: Readonly<Record<string, number | string | boolean | null>>;
 }
 
 /** What a suite measures with. */
@@ -18,6 +19,11 @@ export interface BenchContext {
   readonly clock: Clock;
   /** Samples of each measurement, after what warms it up. */
   readonly repeats: number;
+  /** Of --only: work or libraries that a suite with a choice is restricted to; empty means all. */
+  readonly only: readonly string[];
+  readonly platform: HostPlatform;
+  /** Says something about the run that is no measurement. */
+  note(line: string): void;
 }
 
 /** A group of measurements. */
@@ -25,6 +31,8 @@ export interface Suite {
   readonly name: string;
   /** One line: what is measured. */
   readonly summary: string;
+  /** What --only may name. */
+  readonly choices?: readonly string[];
   run(context: BenchContext): AsyncIterable<Measurement>;
 }
 

@@ -22,6 +22,7 @@ export const command: Command = {
   positionals: { usage: "SUITE...", min: 1, max: suites.length },
   options: {
     repeats: { kind: "integer", value: "N", summary: "Samples of each measurement.", fallback: 7, min: 1 },
+    only: { kind: "list", value: "NAME", summary: "Work or library of the suite peers to measure; may be repeated." },
     record: { kind: "flag", summary: "Append the results to test/bench/results.jsonl of the clone." },
   },
   run: bench,
@@ -43,6 +44,7 @@ interface BenchLine extends SampleSummary {
 async function bench(context: CommandContext): Promise<number> {
   const { args, platform } = context;
   const chosen = args.positionals.map(suiteOf);
+  const only = onlyOf(args.list("only"), chosen);
   const results = args.flag("record") ? await resultsFile(platform) : null;
   const commit = await currentCommit(platform);
   for (const suite of chosen) {
@@ -51,6 +53,9 @@ async function bench(context: CommandContext): Promise<number> {
     const benchContext: BenchContext = {
       clock: platform.clock,
       repeats: args.requireNumber("repeats"),
+      only,
+      platform,
+      note: (line) => context.note(line),
       async openDevice(): Promise<Device> {
         const device = await openDevice(await platform.gpu());
         adapter = device.caps.adapter;
@@ -73,6 +78,16 @@ function suiteOf(name: string): Suite {
   if (suite !== undefined) return suite;
   const known = suites.map((s) => s.name);
   throw new UsageError(`There is no suite "${name}".`, { do: didYouMean(name, known) });
+}
+
+/** @throws UsageError for a name that none of the chosen suites knows */
+function onlyOf(names: readonly string[], chosen: readonly Suite[]): readonly string[] {
+  const known = chosen.flatMap(({ choices = [] }) => choices);
+  const unknown = names.find((name) => !known.includes(name));
+  if (unknown === undefined) return names;
+  throw new UsageError(`None of these suites has a choice "${unknown}".`, {
+    do: known.length === 0 ? "Leave --only out, or add the suite peers." : didYouMean(unknown, known),
+  });
 }
 
 /** @throws EnvironmentError "no_clone" where there is no test folder, as beside an installed package */
