@@ -29,7 +29,7 @@ export function overallHelp(commands: readonly Command[]): string {
     "leyden COMMAND [options]\n",
     "Trains the language model inside a real, unmodified agent, on any WebGPU device.\n",
     columns(rows),
-    '\nRun "leyden COMMAND --help" for its options.',
+    '\nRun "leyden COMMAND --help" for its options, "leyden --version" for the version.',
     "Exit codes: 0 ok, 1 a check failed, 2 incomplete, 3 environment, 4 bad input.\n",
   ].join("\n");
 }

@@ -1,5 +1,6 @@
 import { asLeydenError, CancelledError, type LeydenError } from "../core/errors.ts";
 import { didYouMean } from "../core/nearest.ts";
+import { version } from "../core/version.ts";
 import type { HostPlatform, Terminal } from "../schema/platform.ts";
 import { type Args, parseCommandLine, UsageError } from "./args.ts";
 import type { Command, CommandContext, CommandTable } from "./command.ts";
@@ -62,6 +63,10 @@ async function runCommand(platform: HostPlatform, table: CommandTable): Promise<
   if (name === "--help" || name === "-h" || name === "help") {
     const all = await Promise.all(Object.values(table).map(async (load) => (await load()).command));
     out(overallHelp(all));
+    return 0;
+  }
+  if (name === "--version") {
+    out(`${version}\n`);
     return 0;
   }
   const command = await loadCommand(table, name);

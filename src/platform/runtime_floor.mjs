@@ -12,7 +12,7 @@ export function tooOld(versions) {
   if (major > floorMajor || (major === floorMajor && minor >= floorMinor)) return null;
   const name = runtime === "deno" ? "Deno" : "Node";
   const advice = {
-    node: 'Run "npm ci" and then npm scripts (npm run …): they bring their own Node unless install scripts are off.',
+    node: 'Install a newer Node. In a clone, "npm ci" brings one for npm scripts (npm run …) unless install scripts are off.',
     deno: 'Run "deno upgrade".',
   };
   return {

@@ -55,6 +55,7 @@ export const layers: readonly Layer[] = [
   { name: "bench", folder: "src/bench/", imports: "*", packages: "*" },
   { name: "examples", folder: "examples/", imports: [], packages: "*" },
   { name: "index", folder: "src/index.ts", imports: "*", packages: [] },
+  { name: "package", folder: "src/build_package.ts", imports: [], packages: ["node:", "esbuild"] },
 ];
 
 /** Files of the gateway that serve on one runtime: the edge, where that runtime's own modules are allowed. */

@@ -1,5 +1,6 @@
 // The program itself, as a process: what no fake can show.
 import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 
@@ -18,6 +19,11 @@ describe("leyden", () => {
     const { status, stdout, stderr } = leyden("--help");
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
     expect(stdout).toMatch(/^leyden COMMAND \[options\]\n/);
+  });
+
+  it("prints the version of its package", () => {
+    const { version } = JSON.parse(readFileSync(`${root}package.json`, "utf8"));
+    expect(leyden("--version")).toEqual({ status: 0, stdout: `${version}\n`, stderr: "" });
   });
 
   it("refuses bad input with code 4, as text and as one line of JSON", () => {

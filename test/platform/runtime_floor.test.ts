@@ -16,7 +16,7 @@ describe("oldest runtimes", () => {
     expect(tooOld({ node })).toEqual({
       code: "runtime_too_old",
       message: `Node ${node} is too old; Leyden needs 24.15 or later.`,
-      do: 'Run "npm ci" and then npm scripts (npm run …): they bring their own Node unless install scripts are off.',
+      do: 'Install a newer Node. In a clone, "npm ci" brings one for npm scripts (npm run …) unless install scripts are off.',
     });
   });
 
