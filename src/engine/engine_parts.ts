@@ -30,3 +30,10 @@ export interface EngineParts {
   loseDevice(): void;
   dispose(): void;
 }
+
+/** A state as a snapshot was asked for: without the optimizer's moments unless they are wanted. */
+export function stateFor({ optimizer }: { optimizer: boolean }, state: ModelState): ModelState {
+  if (optimizer) return state;
+  const { "optimizer.safetensors": _, ...files } = state.files;
+  return { ...state, files };
+}

@@ -19,7 +19,7 @@ import type {
 import { checkGenerate, closedError, duplicateRequest } from "./admission.ts";
 import { appendDrawn } from "./append_drawn.ts";
 import { DeviceTimes } from "./device_times.ts";
-import type { EngineParts, ModelState } from "./engine_parts.ts";
+import { type EngineParts, type ModelState, stateFor } from "./engine_parts.ts";
 import { type EngineFault, isLoss, PendingFaults } from "./faults.ts";
 import { emptyResult, type Job, Jobs } from "./jobs.ts";
 
@@ -253,7 +253,9 @@ export class LocalEngine implements Engine {
     try {
       if (score !== undefined) score.resolve(await this.parts.score(score.request));
       else if (snapshot !== undefined) {
-        snapshot.resolve({ ...(await this.parts.snapshot(snapshot.request)), version: this.version });
+        // Weights change in updates alone, and each leaves its state: nothing is read back twice.
+        const state = this.committed ?? (await this.parts.snapshot(snapshot.request));
+        snapshot.resolve({ ...stateFor(snapshot.request, state), version: this.version });
       }
     } catch (thrown) {
       if (isLoss(thrown)) throw thrown;
