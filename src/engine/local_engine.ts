@@ -253,9 +253,11 @@ export class LocalEngine implements Engine {
     try {
       if (score !== undefined) score.resolve(await this.parts.score(score.request));
       else if (snapshot !== undefined) {
-        // Weights change in updates alone, and each leaves its state: nothing is read back twice.
-        const state = this.committed ?? (await this.parts.snapshot(snapshot.request));
-        snapshot.resolve({ ...stateFor(snapshot.request, state), version: this.version });
+        const { request, resolve } = snapshot; // Each update leaves its state; nothing is read back twice.
+        resolve({
+          ...stateFor(request, this.committed ?? (await this.parts.snapshot(request))),
+          version: this.version,
+        });
       }
     } catch (thrown) {
       if (isLoss(thrown)) throw thrown;
