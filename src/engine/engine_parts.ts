@@ -31,7 +31,10 @@ export interface EngineParts {
   dispose(): void;
 }
 
-/** A state as a snapshot was asked for: without the optimizer's moments unless they are wanted. */
+/**
+ * A state as a snapshot was asked for: without the optimizer's moments unless they are wanted. Weights change in updates
+ * alone and each update keeps the state it left, so nothing is read back from the device a second time.
+ */
 export function stateFor({ optimizer }: { optimizer: boolean }, state: ModelState): ModelState {
   if (optimizer) return state;
   const { "optimizer.safetensors": _, ...files } = state.files;

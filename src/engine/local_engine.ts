@@ -253,11 +253,8 @@ export class LocalEngine implements Engine {
     try {
       if (score !== undefined) score.resolve(await this.parts.score(score.request));
       else if (snapshot !== undefined) {
-        const { request, resolve } = snapshot; // Each update leaves its state; nothing is read back twice.
-        resolve({
-          ...stateFor(request, this.committed ?? (await this.parts.snapshot(request))),
-          version: this.version,
-        });
+        const state = this.committed ?? (await this.parts.snapshot(snapshot.request));
+        snapshot.resolve({ ...stateFor(snapshot.request, state), version: this.version });
       }
     } catch (thrown) {
       if (isLoss(thrown)) throw thrown;
