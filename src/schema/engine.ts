@@ -3,6 +3,8 @@
  * (structured clone) or stay in process. Every long call names an id; `cancel(id)` ends it.
  */
 
+import type { ConstraintSpec } from "./token_constraint.ts";
+
 /** How next tokens are drawn. Temperature divides the logits before everything else; 0 means greedy. */
 export interface Sampling {
   temperature: number;
@@ -14,6 +16,22 @@ export interface Sampling {
   minP: number;
 }
 
+/**
+ * What is done to the logits before the temperature divides them: repetition penalty, then frequency and presence
+ * penalties, then bias. Absent fields change nothing. Source: OpenAI's API; repetition: Keskar et al. 2019
+ * (arXiv:1909.05858).
+ */
+export interface LogitAdjustments {
+  /** Taken from a token's logit for each time the reply holds it. */
+  frequencyPenalty?: number;
+  /** Taken from the logit of each token that the reply holds. */
+  presencePenalty?: number;
+  /** Divides the positive and multiplies the negative logits of tokens that prompt or reply hold; more than 0. */
+  repetitionPenalty?: number;
+  /** Added to logits: token id and bias, each id at most once. */
+  logitBias?: readonly (readonly [id: number, bias: number])[];
+}
+
 /** One generation from token ids to token ids. */
 export interface GenerateRequest {
   id: string;
@@ -21,14 +39,33 @@ export interface GenerateRequest {
   promptIds: Int32Array;
   maxTokens: number;
   sampling: Sampling;
+  /** Absent changes nothing. */
+  adjustments?: LogitAdjustments;
   /** Key of this call's random stream: (experiment, rollout, call); draw n uses counter n. */
   key: readonly [number, number];
   /** Any of these ids ends the generation; the id itself is kept as the last sampled token. */
   stopIds: readonly number[];
   /** Any of these texts ends the generation; tokens after the one that completed it are dropped, never recorded. */
   stopStrings: readonly string[];
-  /** Tokens forced one by one instead of sampled, with their true log-probabilities (scripted policy). */
+  /**
+   * Tokens forced one by one instead of sampled (scripted policy). Their log-probabilities are the model's own at this
+   * temperature, without truncation, penalties, bias or constraint. After the last of them tokens are sampled.
+   */
   forcedIds?: Int32Array;
+  /** How many of the likeliest tokens to report at each place, 0 to 20; absent is 0. */
+  topLogprobs?: number;
+  /** What the reply must match; absent means anything. */
+  constraint?: ConstraintSpec;
+}
+
+/** The likeliest tokens at each place of a reply, most likely first; equal ones by lower id. */
+export interface TopLogprobs {
+  /** Tokens per place. */
+  count: number;
+  /** (places * count) token ids; -1 where fewer tokens have any probability. */
+  ids: Int32Array;
+  /** (places * count) natural logs of their probabilities under the distribution that was sampled from. */
+  logprobs: Float32Array;
 }
 
 /** What was drawn. `ids`, `logprobs` and `versions` have one length. */
@@ -44,8 +81,15 @@ export interface GenerateResult {
   stopped?: number | string;
   /** Prompt tokens whose keys and values came from the cache. */
   cachedTokens: number;
-  /** True when the distribution was truncated (top-k, top-p, min-p) and logprobs are of the truncated one. */
+  /**
+   * True when the distribution was not the model's own at this temperature (top-k, top-p, min-p, penalties, bias) and
+   * logprobs are of the one that was sampled from.
+   */
   truncated: boolean;
+  /** True when at least one token was drawn under a constraint's mask, its logprob being of the masked distribution. */
+  constrained?: boolean;
+  /** Present when the request asked for them. */
+  topLogprobs?: TopLogprobs;
 }
 
 /** Log-probabilities of given tokens under the current weights. */
