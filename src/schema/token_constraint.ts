@@ -17,6 +17,8 @@ export type ConstraintSpec =
       readonly required: boolean;
       /** False allows at most one call. */
       readonly parallel: boolean;
+      /** What a reply without calls must match; absent means any text. Only where calls are not required. */
+      readonly text?: ConstraintSpec;
     };
 
 /** Which tokens may come next in one reply. */
