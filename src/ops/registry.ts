@@ -4,6 +4,7 @@ import { embedding } from "./embedding.ts";
 import { headNorm } from "./head_norm.ts";
 import { layernorm } from "./layernorm.ts";
 import { linear } from "./linear.ts";
+import { lora } from "./lora.ts";
 import { rmsnorm } from "./rmsnorm.ts";
 import { rope } from "./rope.ts";
 
@@ -22,6 +23,7 @@ export const ops: readonly RegisteredOp[] = [
   headNorm,
   layernorm,
   linear,
+  lora,
   rmsnorm,
   rope,
 ];
