@@ -14,5 +14,6 @@ export const commands: CommandTable = {
   golden: () => import("./golden.ts"),
   score: () => import("./score.ts"),
   sft: () => import("./sft.ts"),
+  "init-model": () => import("./init_model.ts"),
   bench: () => import("./bench.ts"),
 };

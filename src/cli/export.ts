@@ -1,11 +1,11 @@
 import type { FileDType } from "../core/dtype.ts";
-import { FormatError } from "../core/errors.ts";
 import type { Files } from "../schema/files.ts";
 import { UsageError } from "./args.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { counted } from "./counted.ts";
 import { exportModel } from "./export_model.ts";
 import { modelFolderOf } from "./model_place.ts";
+import { requireEmptyFolder } from "./target_folder.ts";
 
 const dtypes: Readonly<Record<string, FileDType>> = { f32: "F32", f16: "F16", bf16: "BF16" };
 
@@ -46,11 +46,5 @@ async function requireTarget(files: Files, source: string, out: string, force: b
   if (files.absolute(source) === files.absolute(out)) {
     throw new UsageError(`${out} is the model to export.`, { do: "Name another folder." });
   }
-  if (force || !(await files.exists(out))) return;
-  const entries = (await files.list(out)).length;
-  if (entries === 0) return;
-  throw new FormatError("folder_not_empty", `${out} holds ${entries} ${entries === 1 ? "entry" : "entries"} already.`, {
-    do: "Name a new folder, or pass --force to replace the model in it.",
-    data: { folder: out, entries },
-  });
+  await requireEmptyFolder(files, out, force);
 }
