@@ -10,6 +10,7 @@ import { chooseMarks, type Marks } from "./marks.ts";
 import { CarriedNumbers } from "./python_json.ts";
 import { thinkClose, thinkOpen } from "./reasoning.ts";
 import { parseReplyText } from "./reply_parser.ts";
+import { type WrittenReply, writeReplyText } from "./reply_writer.ts";
 import { endOfTurnToken, folderStopIds } from "./stop_ids.ts";
 import { Tokenizer } from "./tokenizer.ts";
 import type { ToolCallFormat } from "./tool_call_format.ts";
@@ -28,6 +29,12 @@ export interface ChatCodec {
   encodeRequest(request: ChatRequest, recorded: readonly RecordedCall[]): EncodedPrompt;
   /** The message that sampled ids spell. `templateArgs`: the request's, where it had some. */
   parseReply(ids: ArrayLike<number>, templateArgs?: ChatRequest["templateArgs"]): ParsedReply;
+  /**
+   * Ids that spell a message as the model would, the end of its turn included; texts in it that look like control
+   * tokens do not become some.
+   * @throws FormatError "text_unencodable"
+   */
+  encodeReply(reply: WrittenReply, templateArgs?: ChatRequest["templateArgs"]): Int32Array;
 }
 
 /** Choices of a chat format. */
@@ -91,6 +98,21 @@ export class ChatFormat implements ChatCodec {
     const body = Array.from(ids).slice(0, stopId === null ? undefined : -1);
     const text = this.tokenizer.decode(body, { continuation: true });
     return { ...parseReplyText(text, this.toolCallFormat, this.startsThinking(templateArgs)), text, stopId };
+  }
+
+  encodeReply(reply: WrittenReply, templateArgs?: ChatRequest["templateArgs"]): Int32Array {
+    const marks = chooseMarks([reply]);
+    const mark = (text: string) => this.encoder.mark(text, marks.lookalike);
+    const marked = {
+      content: reply.content === null ? null : mark(reply.content),
+      reasoningContent: reply.reasoningContent === null ? null : mark(reply.reasoningContent),
+      toolCalls: reply.toolCalls.map((call) => ({ name: mark(call.name), arguments: mark(call.arguments) })),
+    };
+    const text = writeReplyText(marked, this.toolCallFormat, this.startsThinking(templateArgs));
+    // Any token that takes no whitespace with it shows the encoder that the text before goes on.
+    const after = this.tokenizer.addedTokens.find((token) => token.special && !token.rstrip) ?? null;
+    const ids = this.encoder.encode(text, marks.lookalike, after);
+    return Int32Array.from([...ids, ...this.stopIds.slice(0, 1)]);
   }
 
   private encodeWhole(request: ChatRequest, reason: EncodedPrompt["break"]): EncodedPrompt {

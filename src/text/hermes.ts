@@ -29,6 +29,10 @@ export const hermes: ToolCallFormat = {
     }
     return calls.length === 0 ? asText : { content: texts.filter((text) => text !== "").join("\n"), calls };
   },
+  write: (calls) =>
+    calls
+      .map(({ name, arguments: args }) => `${open}\n{"name": ${JSON.stringify(name)}, "arguments": ${args}}\n${close}`)
+      .join("\n"),
 };
 
 function parseCall(json: string): ParsedToolCall | null {

@@ -16,4 +16,6 @@ export interface ToolCallFormat {
   matches(templateSource: string): boolean;
   /** The calls in an answer without thinking and stop token; no calls when any of them is malformed. */
   parse(answer: string): ParsedCalls;
+  /** The calls, at least one, as the model writes them; argument text stands in it unchanged. */
+  write(calls: readonly ParsedToolCall[]): string;
 }

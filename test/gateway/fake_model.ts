@@ -53,6 +53,11 @@ export const fakeCodec: ChatCodec = {
       break: isBreak ? "edited" : null,
     };
   },
+  encodeReply({ content, reasoningContent, toolCalls }): Int32Array {
+    const calls = toolCalls.map((call) => `<call>${call.name} ${call.arguments}</call>`).join("");
+    const thought = reasoningContent === null ? "" : `<think>${reasoningContent}</think>`;
+    return Int32Array.from([...codes(`${thought}${content ?? ""}${calls}`), stopId]);
+  },
   parseReply(ids): ParsedReply {
     const text = decode(ids);
     const thinking = /<think>(.*?)<\/think>/s.exec(text);
