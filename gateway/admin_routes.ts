@@ -1,4 +1,5 @@
 /** Leyden's own additions for controllers and people; all take the admin's key. */
+import { rolloutTree } from "../src/rl/trie/rollout_tree.ts";
 import type { CallFailure, CallRecord, LogEntry } from "../src/schema/store.ts";
 import { type Gateway, pathParam, queryOf } from "./context.ts";
 import type { Routes } from "./http/routes.ts";
@@ -79,6 +80,12 @@ export function addAdminRoutes(routes: Routes, gateway: Gateway): void {
     const calls = (await store.calls(rolloutId)).map(callSummary);
     const failures = (await store.failures(rolloutId)).map(failureSummary);
     return Response.json({ rollout: rolloutId, calls, failures });
+  });
+
+  routes.add("GET", "/api/rollouts/:rollout_id/tree", "The prefix tree of a rollout's calls", async (c) => {
+    await gateway.requireAdmin(c);
+    const { rollout_id: rolloutId } = await gateway.requireRollout(pathParam(c, "rollout_id"));
+    return Response.json(rolloutTree(rolloutId, await store.calls(rolloutId)));
   });
 
   routes.add("GET", "/api/changes", "What happened to rollouts after a cursor; waits for it", async (c) => {

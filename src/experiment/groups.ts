@@ -88,6 +88,7 @@ function trainedCall(call: CallRecord): TrainedCall {
     logprobs: call.tokens.logprobs,
     versions: call.tokens.versions,
     constrained: call.truncated,
+    breakReason: call.breakReason,
     ...(excluded === null ? {} : { excluded }),
   };
 }
@@ -95,6 +96,5 @@ function trainedCall(call: CallRecord): TrainedCall {
 function exclusion(call: CallRecord): string | null {
   if (!call.own) return "another model";
   if (call.mode !== "train") return "not sampled for training";
-  if (call.breakReason === "side") return "side call";
   return call.delivery === "abandoned" ? "abandoned" : null;
 }

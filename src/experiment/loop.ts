@@ -1,5 +1,6 @@
 import type { Clock } from "../core/clock.ts";
 import { CancelledError, FormatError } from "../core/errors.ts";
+import { agreementMetrics, logprobAgreement } from "../rl/batch/logprob_agreement.ts";
 import type { RolloutHooks } from "../rollout/hooks.ts";
 import type { Engine } from "../schema/engine.ts";
 import type { ExperimentConfig } from "../schema/experiment.ts";
@@ -11,7 +12,7 @@ import { evaluate, type TaskResult } from "./evaluation.ts";
 import { countFailures, type FailureCount, requireSomeRan } from "./failures.ts";
 import { type Group, nameGroup, readGroup, startGroups } from "./groups.ts";
 import type { MetricsLine, RunFolder, RunState } from "./run_folder.ts";
-import { deviceTimeSince, logprobDifferences, metricsLine, takeStep } from "./update_step.ts";
+import { deviceTimeSince, metricsLine, takeStep } from "./update_step.ts";
 
 /** What people and programs are told while a run goes on. */
 export interface LoopReporter {
@@ -122,8 +123,8 @@ export class Loop {
     const taken = await takeStep(engine, `update-${number}`, groups, config.train);
     this.active = this.active.filter((g) => !chosen.includes(g));
     const device = deviceTimeSince((await engine.stats()).deviceSeconds, before);
-    const differences = logprobDifferences(taken, trained, groups);
-    const line = metricsLine(number, clock.now() / 1000, taken, differences, device);
+    const agreement = logprobAgreement(taken.batch, taken.result.logprobs, trained, groups);
+    const line = metricsLine(number, clock.now() / 1000, taken, agreementMetrics(agreement), device);
     line["timing_s/gen"] = rolloutMs / 1000;
     line["training/async/n_new_carry_over_rollouts"] = this.active.length * config.train.groupSize;
     this.reward = line["training/reward"] as number;

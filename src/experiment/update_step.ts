@@ -56,44 +56,12 @@ export async function takeStep(
   return { batch, result: await engine.update(updateRequest(id, batch, train)) };
 }
 
-/**
- * Largest |trainer's - recorded log-probability| over calls drawn wholly under the trained version, and over the
- * others ("mixed": weights changed while they ran, so the two need not agree).
- */
-export function logprobDifferences(
-  { batch, result }: TakenStep,
-  version: number,
-  groups: readonly GroupRecord[],
-): {
-  own: number;
-  mixed: number;
-} {
-  const current = new Set<string>();
-  for (const call of groups.flatMap((g) => g.rollouts.flatMap((r) => r.calls))) {
-    if (call.versions !== null && Array.prototype.every.call(call.versions, (v: number) => v === version)) {
-      current.add(call.id);
-    }
-  }
-  const worst = { own: 0, mixed: 0 };
-  let at = 0;
-  for (const [i, row] of batch.rows.entries()) {
-    const origin = batch.origins[i];
-    for (let r = 0; r < row.src.length; r++, at++) {
-      const call = origin?.calls[origin.call[r] as number]?.call ?? "";
-      const kind = current.has(call) ? "own" : "mixed";
-      const difference = Math.abs((result.logprobs[at] as number) - (row.oldLogprob[r] as number));
-      worst[kind] = Math.max(worst[kind], difference);
-    }
-  }
-  return worst;
-}
-
-/** The metrics of one update: the batch's, the step's, and the device's time since the last line. */
+/** The metrics of one update: the batch's, the step's, the agreement's, and the device's time since the last line. */
 export function metricsLine(
   step: number,
   time: number,
   taken: TakenStep,
-  differences: { own: number; mixed: number },
+  agreement: Readonly<Record<string, number>>,
   device: DeviceTime,
 ): MetricsLine {
   const { batch, result } = taken;
@@ -102,8 +70,7 @@ export function metricsLine(
     version: result.version,
     time,
     ...batch.metrics,
-    "training/logprob_diff_max": differences.own,
-    "training/logprob_diff_max_mixed": differences.mixed,
+    ...agreement,
     "training/skipped": result.skipped,
     "actor/loss": result.loss,
     "actor/entropy": result.entropy,

@@ -1,5 +1,6 @@
 /** Leyden's own routes for controllers and people: changes to wait for, and what was recorded of calls. */
 import { beforeEach, describe, expect, it } from "vitest";
+import { rolloutTree } from "../../src/rl/trie/rollout_tree.ts";
 import { ManualClock, settle } from "../rollout/manual_clock.ts";
 import { AppClient } from "./app_client.ts";
 
@@ -105,5 +106,21 @@ describe("GET /api/rollouts/{id}/calls", () => {
       ],
     });
     expect((await client.get("/api/rollouts/nobody/calls")).status).toBe(404);
+  });
+});
+
+describe("GET /api/rollouts/{id}/tree", () => {
+  it("is the prefix tree of all calls, for the admin alone", async () => {
+    await client.create("a");
+    const first = await client.ask("a", "hi");
+    const again = [{ role: "user", content: "hi" }, first.choices[0]?.message, { role: "user", content: "more" }];
+    await client.chat("a", { messages: again });
+    await settle();
+    const calls = await client.store.calls("a");
+    const tree = await (await client.get("/api/rollouts/a/tree")).json();
+    expect(tree).toEqual(JSON.parse(JSON.stringify(rolloutTree("a", calls))));
+    expect(tree.calls.map((call: { parent: string | null }) => call.parent)).toEqual([null, calls[0]?.id]);
+    expect((await client.get("/api/rollouts/nobody/tree")).status).toBe(404);
+    expect((await client.send("GET", "/api/rollouts/a/tree", undefined, "a key of nobody")).status).toBe(401);
   });
 });

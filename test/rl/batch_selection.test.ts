@@ -159,3 +159,25 @@ describe("faults", () => {
     expect(JSON.stringify(groups)).toBe(before);
   });
 });
+
+describe("breaks", () => {
+  it("are counted by reason, in the attempt that counts", () => {
+    const calls = [
+      call([1], [2]),
+      call([1, 9], [3], { breakReason: "edited" }),
+      call([7], [8], { breakReason: "side" }),
+      call([6], [], { breakReason: "side" }),
+      call([5], [4], { attempt: "1", breakReason: "side" }),
+    ];
+    const { metrics } = buildBatch([group("t", [rollout("r", 1, calls)])], {});
+    const breaks = Object.entries(metrics).filter(([name]) => name.startsWith("training/breaks/"));
+    expect(Object.fromEntries(breaks)).toEqual({
+      "training/breaks/template": 0,
+      "training/breaks/retokenised": 0,
+      "training/breaks/edited": 1,
+      "training/breaks/compaction": 0,
+      "training/breaks/side": 2,
+      "training/breaks/unknown": 0,
+    });
+  });
+});

@@ -1,3 +1,4 @@
+import type { BreakReason } from "../../schema/chat.ts";
 import type { TrainRow } from "../../schema/engine.ts";
 import type { AdvantageConfig } from "../advantages/registry.ts";
 import type { RowLimits } from "../agent_lightning/rows.ts";
@@ -13,6 +14,8 @@ export interface CallRecord extends Call {
   excluded?: string;
   /** The distribution was truncated or constrained, so its log-probabilities are not the policy's own. */
   constrained?: boolean;
+  /** Why it continues no earlier call; null or absent when it does, or is its attempt's first. */
+  breakReason?: BreakReason | null;
 }
 
 /** One rollout with what it earned. */

@@ -1,4 +1,5 @@
 import { LeydenError } from "../../core/errors.ts";
+import type { BreakReason } from "../../schema/chat.ts";
 import { hasLogprobs, idsKey } from "../call.ts";
 import type { BatchOptions, CallRecord, GroupRecord, RolloutRecord } from "./batch_input.ts";
 
@@ -18,6 +19,10 @@ export interface Selection {
   rollouts: SelectedRollout[];
   counts: Record<string, number>;
 }
+
+/** Metric of calls that continue no earlier one, by the reason. */
+const breakMetric = (reason: BreakReason): string => `training/breaks/${reason}`;
+const breakReasons: readonly BreakReason[] = ["template", "retokenised", "edited", "compaction", "side", "unknown"];
 
 /** Order of strings by code units, the same on every machine. */
 function compare(a: string, b: string): number {
@@ -80,6 +85,7 @@ class Selector {
     "training/n_calls_empty": 0,
     "training/n_calls_without_prompt": 0,
     "training/n_calls_without_logprobs": 0,
+    ...Object.fromEntries(breakReasons.map((reason) => [breakMetric(reason), 0])),
   };
   private readonly options: BatchOptions;
 
@@ -110,6 +116,7 @@ class Selector {
     const trained = rollout.calls.filter((call) => {
       const fault = callFault(call, rollout.attempt);
       this.count(fault ?? "training/n_calls");
+      if (call.breakReason && call.attempt === rollout.attempt) this.count(breakMetric(call.breakReason));
       return fault === null;
     });
     return orderCalls(trained, this.options.view);
