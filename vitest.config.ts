@@ -7,7 +7,7 @@ const device = ["test/device/**/*.test.ts", "test/ops/**/*.test.ts"];
 const deviceNode = ["test/node/**/*.test.ts"];
 const long = ["test/long/**/*.test.ts"];
 /** Packages the device tests reach; bundled for the browser before it starts, because a late one reloads the page. */
-const browserPackages = ["@noble/hashes/sha2.js", "zod"];
+const browserPackages = ["@noble/hashes/sha2.js", "fast-check", "zod"];
 
 export default defineConfig({
   test: {

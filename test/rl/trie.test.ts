@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { linkCalls } from "../../src/rl/trie/lineage.ts";
 import { type TrainedSample, treeRows } from "../../src/rl/trie/tree_rows.ts";
 import { ancestry, buildTrie, type Sample, type TrieCall, type TrieNode } from "../../src/rl/trie/trie.ts";
+import { randomCalls } from "./random_calls.ts";
 import { recordMultiset, spellRecords } from "./row_reading.ts";
 
 function call(promptIds: number[], replyIds: number[], rollout = "r", id = "c"): TrieCall {
@@ -11,13 +12,7 @@ function call(promptIds: number[], replyIds: number[], rollout = "r", id = "c"):
 }
 
 /** Few distinct tokens, so that calls share, branch, end within and coincide. */
-const token = fc.integer({ min: 1, max: 3 });
-const calls = fc.array(
-  fc
-    .tuple(fc.array(token, { minLength: 1, maxLength: 6 }), fc.array(token, { minLength: 1, maxLength: 5 }))
-    .map(([prompt, reply]) => call(prompt, reply)),
-  { minLength: 1, maxLength: 8 },
-);
+const calls = randomCalls({ vocab: 3, calls: 10, length: 5 });
 
 function trained(samples: readonly Sample[]): TrainedSample[] {
   return samples.map((sample, i) => ({
