@@ -1,22 +1,38 @@
 import type { Clock, Entropy } from "../src/core/clock.ts";
+import type { ChatRequest, EncodedPrompt, RecordedCall } from "../src/schema/chat.ts";
 import type { Engine } from "../src/schema/engine.ts";
 import type { Store } from "../src/schema/store.ts";
 import type { ChatCodec } from "../src/text/chat_format.ts";
+import type { ReplyScript } from "./calls/reply_script.ts";
 import type { GatewayOptions } from "./config.ts";
 
-/** The own model: an engine, and how its tokens are text. */
+/** How a served model's tokens are text. What takes long may be done elsewhere: the gateway waits for it. */
+export interface ServedCodec extends Pick<ChatCodec, "stopIds" | "parseReply"> {
+  /** As in ChatCodec. */
+  encodeRequest(request: ChatRequest, recorded: readonly RecordedCall[]): EncodedPrompt | Promise<EncodedPrompt>;
+  /** As in ChatCodec. */
+  encodeText(text: string, continues: boolean): Int32Array | Promise<Int32Array>;
+}
+
+/** A model of our own: an engine, and how its tokens are text. */
 export interface ServedModel {
   engine: Engine;
-  codec: ChatCodec;
+  codec: ServedCodec;
   /** Text of one token, for logprobs in replies. */
   tokenText(id: number): string;
+  /** Writes the replies; their tokens are forced through the engine. Absent: the model answers by itself. */
+  script?: ReplyScript;
+  /** "null" for an engine that computes nothing: its calls are recorded as such and never trained. */
+  policy?: "null";
 }
 
 /** What a gateway is made of. */
 export interface GatewayDeps {
   store: Store;
-  /** Null: calls are forwarded to registered endpoints, or refused. */
+  /** The policy. Null: calls are forwarded to registered endpoints, or refused. */
   model: ServedModel | null;
+  /** Other models of our own by their exact names, such as "policy-frozen"; their calls are recorded, never trained. */
+  others?: Readonly<Record<string, ServedModel>>;
   clock: Clock;
   entropy: Entropy;
   config?: GatewayOptions;

@@ -15,6 +15,7 @@ import { promptKey, streamKey, toolCallId } from "./call_key.ts";
 import type { Identity } from "./identity.ts";
 import type { Recorder } from "./recorder.ts";
 import { decideSampling, rewrittenBody, type SamplingDecision } from "./sampling_policy.ts";
+import { finishOf, obeyScript, type ScriptedDraw, scriptedDraw, withScriptedIds } from "./scripted_draw.ts";
 
 /** Whose call it is, and what is known of their attempt. */
 export interface Owner {
@@ -27,6 +28,8 @@ interface Draw {
   id: string;
   callKey: string;
   stream: RngKey;
+  /** Null where the model draws by itself. */
+  scripted: ScriptedDraw | null;
 }
 
 /** A reply that was drawn. */
@@ -95,6 +98,12 @@ export class OwnModel {
     }
   }
 
+  /** Where replies come from, as records name it. */
+  private get endpoint(): string {
+    const { policy, script } = this.deps.model;
+    return policy ?? (script === undefined ? "engine" : "script");
+  }
+
   /** How many tokens the prompt of a request has; `attempt` holds the calls it may continue. */
   countTokens(chat: ChatRequest, attempt: Attempt | null): number {
     return this.deps.model.codec.encodeRequest(chat, attempt?.recorded ?? []).ids.length;
@@ -116,7 +125,8 @@ export class OwnModel {
     const draws = Array.from({ length: call.n }, () => {
       const id = hex(this.deps.entropy.bytes(12));
       const callKey = attempt.claim(key);
-      return { id, callKey, stream: this.stream(owner, call, id, callKey) };
+      const scripted = scriptedDraw(model, owner?.identity.rolloutId ?? "", call.chat);
+      return { id, callKey, stream: this.stream(owner, call, id, callKey), scripted };
     });
     return { dialect, call, attempt, prompt, decision, maxTokens, draws, startedAt };
   }
@@ -145,21 +155,23 @@ export class OwnModel {
   private async draw(draw: Draw, prepared: Prepared, signal: AbortSignal): Promise<Drawn> {
     const { engine, codec } = this.deps.model;
     const { call, prompt, decision, maxTokens } = prepared;
-    if (signal.aborted) throw new CancelledError("A call");
+    const { scripted } = draw;
+    await obeyScript(scripted, this.deps.clock, signal);
     const cancel = () => void engine.cancel(draw.id);
     signal.addEventListener("abort", cancel, { once: true });
     try {
       const result = await engine.generate({
         id: draw.id,
         promptIds: prompt.ids,
-        maxTokens,
+        maxTokens: Math.min(maxTokens, scripted?.forcedIds.length ?? maxTokens),
         sampling: decision.sampling,
+        ...(scripted === null ? {} : { forcedIds: scripted.forcedIds }),
         key: draw.stream,
         stopIds: codec.stopIds,
         stopStrings: call.stop,
       });
       if (signal.aborted || result.finishReason === "cancelled") throw new CancelledError("A call");
-      return { draw, result, reply: this.reply(draw, prepared, result, result.finishReason) };
+      return { draw, result, reply: this.reply(draw, prepared, result, finishOf(result, scripted)) };
     } finally {
       signal.removeEventListener("abort", cancel);
     }
@@ -182,7 +194,14 @@ export class OwnModel {
       function: { name: found.name, arguments: found.arguments },
     }));
     const tokens = { promptIds: prompt.ids, replyIds, logprobs, versions };
-    return { tokens, parsed: shown, toolCalls, finishReason, stopString, cachedTokens };
+    return {
+      tokens,
+      parsed: shown,
+      toolCalls: withScriptedIds(toolCalls, draw.scripted),
+      finishReason,
+      stopString,
+      cachedTokens,
+    };
   }
 
   private async record(
@@ -225,7 +244,7 @@ export class OwnModel {
       overridden: decision.overridden,
       truncated: result.truncated,
       request: rewrittenBody(call, config.modelName, decision),
-      server: { model: config.modelName, endpoint: "engine", version: result.versions.at(-1) ?? 0 },
+      server: { model: config.modelName, endpoint: this.endpoint, version: result.versions.at(-1) ?? 0 },
       httpStatus: 200,
       retryCount: 0,
       latencyMs: clock.monotonic() - startedAt,

@@ -6,10 +6,10 @@ import { readTokenizerFiles } from "../io/tokenizer_folder.ts";
 import { familyOf } from "../model/families/registry.ts";
 import { type InitOptions, initialTensors } from "../model/initialize.ts";
 import type { Files } from "../schema/files.ts";
-import type { JsonObject } from "../schema/tokenizer_files.ts";
 import { ChatFormat } from "../text/chat_format.ts";
 import type { ModelPreset } from "./model_presets.ts";
 import { modelTextFiles } from "./model_text_files.ts";
+import { tokenizerIds } from "./tokenizer_ids.ts";
 
 /** Rows of the embedding are a multiple of this, so that the head's kernels need no remainder. */
 const rowMultiple = 16;
@@ -20,14 +20,6 @@ export interface InitializedModel {
   readonly vocabSize: number;
   /** Ids that end a reply; none where the tokenizer has no token for the end of a turn. */
   readonly stopIds: readonly number[];
-}
-
-/** One past the highest id of a tokenizer.json. */
-function idsOf(tokenizer: JsonObject): number {
-  const { vocab } = (tokenizer.model ?? {}) as { vocab?: unknown };
-  const listed = Array.isArray(vocab) ? [vocab.length - 1] : Object.values((vocab ?? {}) as Record<string, number>);
-  const added = ((tokenizer.added_tokens ?? []) as { id?: unknown }[]).map(({ id }) => Number(id));
-  return [...listed, ...added].reduce((most, id) => Math.max(most, id), -1) + 1;
 }
 
 function configOf(shape: ModelPreset["shape"], vocabSize: number, stopIds: readonly number[]): Record<string, unknown> {
@@ -57,7 +49,7 @@ export async function initModel(
 ): Promise<InitializedModel> {
   const tokenizerFiles = await readTokenizerFiles(files, tokenizer);
   const { stopIds } = ChatFormat.load(tokenizerFiles);
-  const vocabSize = alignUp(idsOf(tokenizerFiles.tokenizer), rowMultiple);
+  const vocabSize = alignUp(tokenizerIds(tokenizerFiles.tokenizer), rowMultiple);
   const config = configOf(preset.shape, vocabSize, stopIds);
   const parsed = parseHfConfig(config);
   const family = familyOf(parsed);

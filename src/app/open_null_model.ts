@@ -1,0 +1,37 @@
+import type { ServedModel } from "../../gateway/deps.ts";
+import { NullEngine } from "../engine/null_engine.ts";
+import { parseHfConfig } from "../io/hf_config.ts";
+import { readJson } from "../io/json_file.ts";
+import { readTokenizerFiles } from "../io/tokenizer_folder.ts";
+import { familyOf } from "../model/families/registry.ts";
+import type { Platform } from "../schema/platform.ts";
+import { ChatFormat } from "../text/chat_format.ts";
+import { tokenizerIds } from "./tokenizer_ids.ts";
+
+/**
+ * The null policy over a model folder's tokenizer and context length; its weights are not read. It draws every id that
+ * is ordinary text, `replyTokens` to a reply.
+ * @throws FormatError when the folder's config.json or tokenizer cannot be used
+ */
+export async function openNullModel(
+  { files, clock }: Platform,
+  modelFolder: string,
+  replyTokens: number,
+): Promise<ServedModel> {
+  const tokenizerFiles = await readTokenizerFiles(files, modelFolder);
+  const codec = ChatFormat.load(tokenizerFiles, { date: new Date(clock.now()) });
+  const path = files.join(modelFolder, "config.json");
+  const config = parseHfConfig(await readJson(files, path), path);
+  const { vocabSize, contextLength } = familyOf(config).describe(config);
+  const control = new Set(codec.tokenizer.addedTokens.map(({ id }) => id));
+  const count = Math.min(vocabSize, tokenizerIds(tokenizerFiles.tokenizer));
+  const ids = Int32Array.from({ length: count }, (_, id) => id).filter((id) => !control.has(id));
+  const [stopId] = codec.stopIds;
+  const engine = new NullEngine({ clock, vocabSize, contextLength, ids, stopId, replyTokens });
+  return {
+    engine,
+    codec,
+    policy: "null",
+    tokenText: (id) => codec.tokenizer.decode([id], { continuation: true }),
+  };
+}
