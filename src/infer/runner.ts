@@ -1,6 +1,6 @@
 import { DeviceError, LeydenError } from "../core/errors.ts";
 import type { Plan, PlanInputs } from "../gpu/plan.ts";
-import type { Model } from "../model/model.ts";
+import type { Decoder } from "../model/policy.ts";
 import { pageTokens } from "../ops/kv_pages.ts";
 import {
   createSampleState,
@@ -45,7 +45,7 @@ export class InferenceRunner {
   private readonly options: RunnerOptions;
   private readonly plans = new Map<string, Promise<Plan>>();
 
-  constructor(model: Model, options: RunnerOptions) {
+  constructor(model: Decoder, options: RunnerOptions) {
     const { description: d, device } = model;
     this.options = options;
     const sizes: InferenceSizes = {

@@ -3,20 +3,19 @@ import { type Dim, dimMax, type Tensor } from "../gpu/tensor.ts";
 import { attentionBlock } from "../ops/attention/blocks.ts";
 import { type AttentionSaved, attention } from "../ops/attention.ts";
 import { type EmbeddingSaved, embedding } from "../ops/embedding.ts";
-import type { LinearSaved } from "../ops/linear.ts";
-import type { DecoderWeights, LayerWeights } from "./decoder_weights.ts";
+import type { DecoderGradients, LayerWeights } from "./decoder_weights.ts";
 import {
   type AttentionInputSaved,
   backwardAttentionInput,
-  backwardLinear,
   backwardMlp,
   type MlpSaved,
   recordAttentionInput,
   recordAttentionOutput,
   recordMlp,
 } from "./layer.ts";
-import type { Model } from "./model.ts";
 import { backwardNorm, type NormSaved, recordNorm } from "./norm.ts";
+import type { Decoder } from "./policy.ts";
+import { backwardProjection, type ProjectionSaved } from "./projection.ts";
 
 /** Inputs of a packed batch of T tokens. */
 export interface PackedInputs {
@@ -44,7 +43,7 @@ export function recordPackedInputs(plan: PlanBuilder, T: Dim): PackedInputs {
 interface LayerSaved {
   readonly input: AttentionInputSaved;
   readonly attention: AttentionSaved;
-  readonly output: LinearSaved;
+  readonly output: ProjectionSaved;
   readonly mlp: MlpSaved;
 }
 
@@ -61,7 +60,7 @@ export interface DecoderSaved {
  */
 export function recordDecoder(
   plan: PlanBuilder,
-  model: Model,
+  model: Decoder,
   inputs: PackedInputs,
   observe?: (layer: number, x: Tensor) => void,
 ): { hidden: Tensor; saved: DecoderSaved } {
@@ -87,7 +86,7 @@ export function recordDecoder(
 
 function recordLayer(
   plan: PlanBuilder,
-  model: Model,
+  model: Decoder,
   weights: LayerWeights,
   x: Tensor,
   { pos, end, blockEnd }: PackedInputs,
@@ -108,19 +107,25 @@ function recordLayer(
 }
 
 /**
- * Records the gradients of every parameter in `grads` (accumulating) from that of the final hidden states (T,C). Each
- * block ends a quantum.
+ * Records the gradients of the parameters that have a place in `grads` (accumulating) from that of the final hidden
+ * states (T,C). Each block ends a quantum.
  */
-export function backwardDecoder(plan: PlanBuilder, saved: DecoderSaved, dHidden: Tensor, grads: DecoderWeights): void {
+export function backwardDecoder(
+  plan: PlanBuilder,
+  saved: DecoderSaved,
+  dHidden: Tensor,
+  grads: DecoderGradients,
+): void {
   const dx = backwardNorm(plan, saved.norm, dHidden, grads.norm);
   for (let i = saved.layers.length - 1; i >= 0; i--) {
     const layer = saved.layers[i] as LayerSaved;
     const layerGrads = grads.layers[i];
     backwardMlp(plan, layer.mlp, dx, layerGrads);
-    const dO = backwardLinear(plan, layer.output, dx, layerGrads?.out);
+    const dO = backwardProjection(plan, layer.output, dx, layerGrads?.out);
     const dqkv = attention.backward(plan, layer.attention, { o: dO }, {}).qkv as Tensor;
     backwardAttentionInput(plan, layer.input, dqkv, dx, layerGrads);
     plan.cut();
   }
+  if (grads.embed === undefined && grads.positions === undefined) return;
   embedding.backward(plan, saved.embedding, { y: dx }, { w: grads.embed, wpe: grads.positions });
 }

@@ -3,7 +3,7 @@ import type { Tensor } from "../gpu/tensor.ts";
 import { attentionBlocks } from "../ops/attention/blocks.ts";
 import { linear } from "../ops/linear.ts";
 import { recordDecoder, recordPackedInputs } from "./forward.ts";
-import type { Model } from "./model.ts";
+import type { Decoder } from "./policy.ts";
 
 /** Packed tokens on the host. */
 export interface PackedTokens {
@@ -42,7 +42,7 @@ export function packSequences(sequences: readonly ArrayLike<number>[]): PackedTo
  * Runs the training forward once and reads all of it back, logits included: for checks and for looking into a model,
  * not for long texts (T times V numbers).
  */
-export async function forwardOutputs(model: Model, tokens: PackedTokens): Promise<ForwardOutputs> {
+export async function forwardOutputs(model: Decoder, tokens: PackedTokens): Promise<ForwardOutputs> {
   const builder = new PlanBuilder(model.device, "forward_outputs");
   const T = tokens.ids.length;
   const inputs = recordPackedInputs(builder, T);

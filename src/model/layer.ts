@@ -2,11 +2,11 @@ import type { PlanBuilder } from "../gpu/plan_builder.ts";
 import type { Tensor } from "../gpu/tensor.ts";
 import { type ActivationSaved, activation } from "../ops/activation.ts";
 import { type HeadNormSaved, headNorm } from "../ops/head_norm.ts";
-import { type LinearSaved, linear } from "../ops/linear.ts";
 import { type RopeSaved, rope } from "../ops/rope.ts";
 import type { DecoderDescription } from "./decoder.ts";
-import type { LayerWeights, LinearWeights } from "./decoder_weights.ts";
+import type { LayerGradients, LayerWeights } from "./decoder_weights.ts";
 import { backwardNorm, type NormSaved, recordNorm } from "./norm.ts";
+import { backwardProjection, type ProjectionSaved, recordProjection } from "./projection.ts";
 
 /** Parts of a block as training and inference share them; between the two attention parts stands the attention itself. */
 export interface LayerContext {
@@ -18,7 +18,7 @@ export interface LayerContext {
 /** What the backward of a block's input part needs. */
 export interface AttentionInputSaved {
   readonly norm: NormSaved;
-  readonly qkv: LinearSaved;
+  readonly qkv: ProjectionSaved;
   readonly headNorm: HeadNormSaved | undefined;
   readonly rope: RopeSaved | undefined;
 }
@@ -26,9 +26,9 @@ export interface AttentionInputSaved {
 /** What the backward of a block's MLP needs. */
 export interface MlpSaved {
   readonly norm: NormSaved;
-  readonly up: LinearSaved;
+  readonly up: ProjectionSaved;
   readonly activation: ActivationSaved;
-  readonly down: LinearSaved;
+  readonly down: ProjectionSaved;
 }
 
 /** Records norm, fused projection, head norms and rotation: x (T,C), pos (T) -> qkv (T,(H+2KV)*D). */
@@ -41,7 +41,7 @@ export function recordAttentionInput(
 ): { qkv: Tensor; saved: AttentionInputSaved } {
   const shape = { heads: d.heads, kvHeads: d.kvHeads, headDim: d.headDim };
   const norm = recordNorm(plan, d.norm, weights.norm1, x);
-  const projected = recordLinear(plan, d, weights.qkv, norm.y);
+  const projected = recordProjection(plan, d, weights.qkv, norm.y);
   const normed =
     weights.headNorm === undefined
       ? undefined
@@ -65,7 +65,7 @@ export function backwardAttentionInput(
   saved: AttentionInputSaved,
   dqkv: Tensor,
   dx: Tensor,
-  grads: LayerWeights | undefined,
+  grads: LayerGradients | undefined,
 ): void {
   const unrotated = saved.rope === undefined ? dqkv : (rope.backward(plan, saved.rope, { y: dqkv }, {}).qkv as Tensor);
   const projected =
@@ -73,7 +73,7 @@ export function backwardAttentionInput(
       ? unrotated
       : (headNorm.backward(plan, saved.headNorm, { y: unrotated }, { wq: grads?.headNorm?.q, wk: grads?.headNorm?.k })
           .qkv as Tensor);
-  const dNorm = backwardLinear(plan, saved.qkv, projected, grads?.qkv);
+  const dNorm = backwardProjection(plan, saved.qkv, projected, grads?.qkv);
   backwardNorm(plan, saved.norm, dNorm, grads?.norm1, dx);
 }
 
@@ -84,8 +84,8 @@ export function recordAttentionOutput(
   weights: LayerWeights,
   o: Tensor,
   x: Tensor,
-): { x: Tensor; saved: LinearSaved } {
-  const { y, saved } = recordLinear(plan, description, weights.out, o, x);
+): { x: Tensor; saved: ProjectionSaved } {
+  const { y, saved } = recordProjection(plan, description, weights.out, o, x);
   return { x: y, saved };
 }
 
@@ -97,42 +97,16 @@ export function recordMlp(
   x: Tensor,
 ): { x: Tensor; saved: MlpSaved } {
   const norm = recordNorm(plan, d.norm, weights.norm2, x);
-  const up = recordLinear(plan, d, weights.up, norm.y);
+  const up = recordProjection(plan, d, weights.up, norm.y);
   const act = activation.forward(plan, { x: up.y }, d.activation);
-  const down = recordLinear(plan, d, weights.down, act.out.y, x);
+  const down = recordProjection(plan, d, weights.down, act.out.y, x);
   return { x: down.y, saved: { norm: norm.saved, up: up.saved, activation: act.saved, down: down.saved } };
 }
 
 /** Records the gradient of `recordMlp`: dx (T,C) is the gradient of its result and becomes that of its input. */
-export function backwardMlp(plan: PlanBuilder, saved: MlpSaved, dx: Tensor, grads: LayerWeights | undefined): void {
-  const dAct = backwardLinear(plan, saved.down, dx, grads?.down);
+export function backwardMlp(plan: PlanBuilder, saved: MlpSaved, dx: Tensor, grads: LayerGradients | undefined): void {
+  const dAct = backwardProjection(plan, saved.down, dx, grads?.down);
   const dUp = activation.backward(plan, saved.activation, { y: dAct }, {}).x as Tensor;
-  const dNorm = backwardLinear(plan, saved.up, dUp, grads?.up);
+  const dNorm = backwardProjection(plan, saved.up, dUp, grads?.up);
   backwardNorm(plan, saved.norm, dNorm, grads?.norm2, dx);
-}
-
-/** Records y = x W + bias + residual in the model's weight layout: x (T,K) -> y (T,N). */
-export function recordLinear(
-  plan: PlanBuilder,
-  d: DecoderDescription,
-  weights: LinearWeights,
-  x: Tensor,
-  residual?: Tensor,
-): { y: Tensor; saved: LinearSaved } {
-  const { out, saved } = linear.forward(
-    plan,
-    { x, w: weights.w, bias: weights.bias, residual },
-    { layout: d.weightLayout },
-  );
-  return { y: out.y, saved };
-}
-
-/** Records a projection's gradients; returns that of its input, (T,K). */
-export function backwardLinear(
-  plan: PlanBuilder,
-  saved: LinearSaved,
-  dy: Tensor,
-  grads: LinearWeights | undefined,
-): Tensor {
-  return linear.backward(plan, saved, { y: dy }, { w: grads?.w, bias: grads?.bias }).x as Tensor;
 }

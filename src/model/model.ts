@@ -9,20 +9,21 @@ import { saveModel } from "../io/save_model.ts";
 import { weightsSha256 } from "../io/weights_hash.ts";
 import type { Files } from "../schema/files.ts";
 import type { DecoderDescription } from "./decoder.ts";
-import { type DecoderWeights, decoderWeights } from "./decoder_weights.ts";
+import { type DecoderGradients, type DecoderWeights, decoderWeights } from "./decoder_weights.ts";
 import type { Family } from "./families/family.ts";
 import { familyOf } from "./families/registry.ts";
 import { type InitOptions, initializeParameters } from "./initialize.ts";
-import { loadWeights, type WeightSource } from "./load_weights.ts";
+import { loadWeights, type SavedForm, savedForm, type WeightSource } from "./load_weights.ts";
 import { PackedTensors, type ParameterReader } from "./packed_tensors.ts";
 import { layOutParameters, parameterSpecs } from "./parameter_layout.ts";
+import type { Policy } from "./policy.ts";
 import { rotaryFrequencies } from "./rotary.ts";
 
 /** Names of `torch_dtype` and `dtype`. */
 const configDType: Readonly<Record<FileDType, string>> = { F32: "float32", F16: "float16", BF16: "bfloat16" };
 
 /** A decoder with its parameters on a device. */
-export class Model {
+export class Model implements Policy {
   readonly device: Device;
   readonly config: HfConfig;
   readonly family: Family;
@@ -55,7 +56,7 @@ export class Model {
   static async load(device: Device, config: HfConfig, source: WeightSource): Promise<Model> {
     const model = new Model(device, config);
     try {
-      await loadWeights(source, model.family, model.description, model.parameters);
+      await loadWeights(source, model.savedForm, model.parameters);
       return model;
     } catch (error) {
       model.dispose();
@@ -70,14 +71,26 @@ export class Model {
     return model;
   }
 
+  get trained(): PackedTensors {
+    return this.parameters;
+  }
+
+  get savedForm(): SavedForm {
+    return savedForm(this.family, this.description);
+  }
+
+  gradients(packed: PackedTensors): DecoderGradients {
+    return decoderWeights(this.description, packed);
+  }
+
   /** The weights as a file of `dtype` holds them, each read from the device when its turn comes. */
   tensorSources(dtype: FileDType = "F32"): TensorSource[] {
-    return namedTensors(this.family, this.description, this.parameters, dtype);
+    return namedTensors(this.savedForm, this.parameters, dtype);
   }
 
   /** The same, copied from the device at once: for models that fit in the host's memory twice. */
   async hostTensorSources(dtype: FileDType = "F32"): Promise<TensorSource[]> {
-    return namedTensors(this.family, this.description, await this.parameters.toHost(), dtype);
+    return namedTensors(this.savedForm, await this.parameters.toHost(), dtype);
   }
 
   /** config.json for weights saved as `dtype`; all else as it was loaded. */
@@ -105,15 +118,14 @@ export class Model {
   }
 }
 
-/** Packed tensors under the names a saved model of the family has, with a prefix for optimizer moments. */
+/** Packed tensors under the names that files give them, with a prefix for optimizer moments. */
 export function namedTensors(
-  family: Family,
-  description: DecoderDescription,
+  form: Pick<SavedForm, "tensors">,
   packed: ParameterReader,
   dtype: FileDType = "F32",
   prefix = "",
 ): TensorSource[] {
-  return family.tensors(description).map((t) => ({
+  return form.tensors.map((t) => ({
     name: `${prefix}${t.name}`,
     dtype,
     shape: t.shape,

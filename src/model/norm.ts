@@ -30,7 +30,7 @@ export function backwardNorm(
   plan: PlanBuilder,
   norm: NormSaved,
   dy: Tensor,
-  grads: NormWeights | undefined,
+  grads: Partial<NormWeights> | undefined,
   dx?: Tensor,
 ): Tensor {
   const into =

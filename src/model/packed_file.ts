@@ -1,30 +1,22 @@
 import { FormatError } from "../core/errors.ts";
 import { encodeSafetensors, type TensorSource } from "../io/safetensors.ts";
-import type { DecoderDescription } from "./decoder.ts";
-import type { Family } from "./families/family.ts";
-import { loadWeights, type WeightSource } from "./load_weights.ts";
+import { loadWeights, type SavedForm, type WeightSource } from "./load_weights.ts";
 import { memoryWeights } from "./memory_weights.ts";
 import { namedTensors } from "./model.ts";
 import type { PackedTensors } from "./packed_tensors.ts";
 
-/** Sets of packed tensors of one model, by the prefix their names get in a file. */
+/** Sets of packed tensors of one form, by the prefix their names get in a file. */
 export type PackedSets = Readonly<Record<string, PackedTensors>>;
-
-/** The model whose names the tensors have. */
-export interface NamedBy {
-  readonly family: Family;
-  readonly description: DecoderDescription;
-}
 
 /** Several sets (optimizer moments, say) as the bytes of one safetensors file, f32. */
 export async function encodePacked(
-  { family, description }: NamedBy,
+  form: SavedForm,
   sets: PackedSets,
   metadata: Record<string, string>,
 ): Promise<Uint8Array> {
   const tensors: TensorSource[] = [];
   for (const [prefix, packed] of Object.entries(sets)) {
-    tensors.push(...namedTensors(family, description, await packed.toHost(), "F32", prefix));
+    tensors.push(...namedTensors(form, await packed.toHost(), "F32", prefix));
   }
   return encodeSafetensors(tensors, metadata);
 }
@@ -35,7 +27,7 @@ export async function encodePacked(
  *   model's
  */
 export async function decodePacked(
-  { family, description }: NamedBy,
+  form: SavedForm,
   sets: PackedSets,
   name: string,
   bytes: Uint8Array,
@@ -49,7 +41,7 @@ export async function decodePacked(
     });
   }
   for (const [prefix, packed] of Object.entries(sets)) {
-    await loadWeights(withoutPrefix(file, prefix), family, description, packed);
+    await loadWeights(withoutPrefix(file, prefix), form, packed);
   }
   return file.metadata;
 }

@@ -6,7 +6,7 @@ import { lossValues } from "../ops/loss_settings.ts";
 import { recordDecoder, recordPackedInputs } from "./forward.ts";
 import type { PackedTokens } from "./forward_outputs.ts";
 import { lossHeadChunkBytes } from "./memory_plan.ts";
-import type { Model } from "./model.ts";
+import type { Decoder } from "./policy.ts";
 import { type PlanSizes, SizedPlan } from "./sized_plan.ts";
 
 /** Columns of a record's statistics (R,8) that scoring fills. */
@@ -20,11 +20,11 @@ export interface ScoredRecords {
 
 /** The trainer's forward pass without a loss: statistics of prediction records over packed tokens. */
 export class ScorePlan {
-  private readonly model: Model;
+  private readonly model: Decoder;
   private readonly plan: SizedPlan;
 
   /** `maxTokens`: most tokens of one run. */
-  constructor(model: Model, maxTokens: number) {
+  constructor(model: Decoder, maxTokens: number) {
     this.model = model;
     this.plan = new SizedPlan((sizes) => this.build(sizes), maxTokens);
   }

@@ -1,17 +1,17 @@
 import { LeydenError } from "../core/errors.ts";
 import type { ScoreResult } from "../schema/engine.ts";
 import { packSequences } from "./forward_outputs.ts";
-import type { Model } from "./model.ts";
+import type { Decoder } from "./policy.ts";
 import { ScorePlan, scoreColumns } from "./score_plan.ts";
 
 /** Log-probabilities of given tokens by the trainer's own forward pass, several sequences packed into one. */
 export class Scorer {
-  private readonly model: Model;
+  private readonly model: Decoder;
   private readonly maxTokens: number;
   private readonly plan: ScorePlan;
 
   /** `maxTokens`: most tokens computed at once, and so the longest sequence. */
-  constructor(model: Model, maxTokens: number) {
+  constructor(model: Decoder, maxTokens: number) {
     this.model = model;
     this.maxTokens = maxTokens;
     this.plan = new ScorePlan(model, maxTokens);

@@ -1,10 +1,10 @@
 import type { Clock } from "../core/clock.ts";
 import type { Plan } from "../gpu/plan.ts";
 import { PlanBuilder } from "../gpu/plan_builder.ts";
-import type { DecoderWeights } from "../model/decoder_weights.ts";
+import type { DecoderGradients } from "../model/decoder_weights.ts";
 import { backwardDecoder, type PackedInputs, recordDecoder, recordPackedInputs } from "../model/forward.ts";
 import { lossHeadChunkBytes } from "../model/memory_plan.ts";
-import type { Model } from "../model/model.ts";
+import type { Decoder } from "../model/policy.ts";
 import { type PlanSizes, SizedPlan } from "../model/sized_plan.ts";
 import { attentionBlocks } from "../ops/attention/blocks.ts";
 import { embeddingIndexInputs } from "../ops/embedding_index.ts";
@@ -19,16 +19,16 @@ const quantumMs = { software: 1000, gpu: 50 } as const;
 
 /** Forward, loss and backward of one micro-batch. */
 export class GradientPlan {
-  private readonly model: Model;
-  private readonly gradients: DecoderWeights;
+  private readonly model: Decoder;
+  private readonly gradients: DecoderGradients;
   private readonly clock: Clock;
   private readonly plan: SizedPlan;
   /** Of the last run that nothing interrupted; unknown at first. */
   private msPerToken = Number.POSITIVE_INFINITY;
 
   constructor(
-    model: Model,
-    gradients: DecoderWeights,
+    model: Decoder,
+    gradients: DecoderGradients,
     options: { readonly microBatchTokens: number; readonly clock: Clock },
   ) {
     this.model = model;
@@ -46,8 +46,11 @@ export class GradientPlan {
     const { ids, pos, end, src, target, weight, advantage, oldLogprob, refLogprob } = batch;
     const [T, R] = [ids.length, src.length];
     const plan = await this.plan.of({ tokens: T, records: R });
-    const isLearned = this.model.description.positions.kind === "learned";
-    const index = embeddingIndexInputs(ids, isLearned ? pos : undefined);
+    const { embed, positions } = this.gradients;
+    const index =
+      embed === undefined
+        ? { inputs: {}, values: {} }
+        : embeddingIndexInputs(ids, positions === undefined ? undefined : pos);
     const inputs = {
       ...{ ids, pos, end, blockEnd: attentionBlocks(end) },
       ...{ src, target, weight, advantage, oldLogprob, refLogprob },

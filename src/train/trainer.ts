@@ -1,9 +1,8 @@
 import type { Clock } from "../core/clock.ts";
 import { FormatError } from "../core/errors.ts";
-import { decoderWeights } from "../model/decoder_weights.ts";
-import type { Model } from "../model/model.ts";
 import { decodePacked, encodePacked } from "../model/packed_file.ts";
 import { PackedTensors } from "../model/packed_tensors.ts";
+import type { Policy } from "../model/policy.ts";
 import type { LossConfig, OptimizerConfig, TrainRow, UpdateResult } from "../schema/engine.ts";
 import { GradientPlan } from "./gradient_plan.ts";
 import { packRows } from "./micro_batches.ts";
@@ -23,8 +22,16 @@ export interface StepHooks {
   readonly between?: () => Promise<void>;
 }
 
+/** How a step ends what was collected. */
+export interface StepOptions extends StepHooks {
+  /** True: on top of the gradients that `addGradients` collected since the last step; else these are dropped. */
+  readonly accumulated?: boolean;
+  /** Factor of all gradients, and of the reported loss: normalises a step that was collected in parts. Default 1. */
+  readonly gradientScale?: number;
+}
+
 /** Numbers of one step; the engine adds the policy version. */
-export type StepResult = Omit<UpdateResult, "version">;
+export type StepResult = Omit<UpdateResult, "version" | "drainMs">;
 
 /** Gradients of a step before the optimizer: sums over records, and (R,8) statistics row by row. */
 export interface GradientResult {
@@ -34,21 +41,23 @@ export interface GradientResult {
 
 /** Trains one model: gradients over packed rows, then AdamW, all on the device. */
 export class Trainer {
-  readonly model: Model;
+  readonly model: Policy;
   readonly gradients: PackedTensors;
   private readonly options: TrainerOptions;
   private readonly optimizer: Optimizer;
   private readonly plan: GradientPlan;
+  /** Of the gradients added since the last step: their records' statistics, and whether any record has weight. */
+  private collected: { statistics: StepStatistics | null; weighted: boolean } = { statistics: null, weighted: false };
   private skipped = 0;
 
   /** @throws DeviceError "device_memory" when gradients and moments do not fit */
-  constructor(model: Model, options: TrainerOptions) {
+  constructor(model: Policy, options: TrainerOptions) {
     this.model = model;
     this.options = options;
-    const { device, description, parameters } = model;
-    this.gradients = new PackedTensors(device, parameters.layout, "gradients");
-    this.optimizer = new Optimizer(device, parameters, this.gradients);
-    this.plan = new GradientPlan(model, decoderWeights(description, this.gradients), options);
+    const { device, trained } = model;
+    this.gradients = new PackedTensors(device, trained.layout, "gradients");
+    this.optimizer = new Optimizer(device, trained, this.gradients);
+    this.plan = new GradientPlan(model, model.gradients(this.gradients), options);
   }
 
   /** Optimizer steps taken so far, those of a restored state included. */
@@ -75,20 +84,32 @@ export class Trainer {
     rows: readonly TrainRow[],
     loss: LossConfig,
     optimizer: OptimizerConfig,
-    hooks: StepHooks = {},
+    { accumulated = false, gradientScale = 1, ...hooks }: StepOptions = {},
   ): Promise<StepResult> {
     const started = this.options.clock.monotonic();
-    const { statistics, stats } = await this.computeGradients(rows, loss, hooks);
-    const empty = !rows.some((row) => row.weight.some((w) => w !== 0));
-    const { gradNorm, finite } = empty ? { gradNorm: 0, finite: true } : await this.optimizer.step(optimizer);
+    if (!accumulated) this.clearGradients();
+    const { stats } = await this.addGradients(rows, loss, hooks);
+    const { statistics, weighted } = this.collected;
+    const { gradNorm, finite } = weighted
+      ? await this.optimizer.step(optimizer, gradientScale)
+      : { gradNorm: 0, finite: true };
+    const result = (statistics ?? new StepStatistics(loss)).result();
+    this.clearGradients();
     if (!finite) this.skipped++;
     return {
-      ...statistics,
-      skipped: empty ? "empty_batch" : finite ? null : "nan_gradient",
+      ...result,
+      loss: result.loss * gradientScale,
+      skipped: !weighted ? "empty_batch" : finite ? null : "nan_gradient",
       gradNorm,
-      logprobs: Float32Array.from({ length: statistics.tokens }, (_, r) => stats[r * statColumns.width] as number),
+      logprobs: recordLogprobs(stats),
       trainMs: this.options.clock.monotonic() - started,
     };
+  }
+
+  /** Forgets the gradients collected since the last step. */
+  clearGradients(): void {
+    this.gradients.clear();
+    this.collected = { statistics: null, weighted: false };
   }
 
   /**
@@ -96,17 +117,28 @@ export class Trainer {
    * @throws LeydenError "train_row", "train_row_too_long"
    */
   async computeGradients(rows: readonly TrainRow[], loss: LossConfig, hooks: StepHooks = {}): Promise<GradientResult> {
+    this.clearGradients();
+    return this.addGradients(rows, loss, hooks);
+  }
+
+  /**
+   * Adds the gradients of the rows' loss to those collected since the last step, for `step` to take.
+   * @throws LeydenError "train_row", "train_row_too_long", before anything was added
+   */
+  async addGradients(rows: readonly TrainRow[], loss: LossConfig, hooks: StepHooks = {}): Promise<GradientResult> {
     const { vocabSize, contextLength } = this.model.description;
     const { microBatchTokens } = this.options;
     const needsRefLogprob = loss.klCoef !== 0;
     const batches = packRows(rows, { vocabSize, contextLength, microBatchTokens, needsRefLogprob });
     const statistics = new StepStatistics(loss);
+    this.collected.statistics ??= new StepStatistics(loss);
+    this.collected.weighted ||= rows.some((row) => row.weight.some((w) => w !== 0));
     const firstRecord = recordOffsets(rows);
     const stats = new Float32Array(statColumns.width * (firstRecord.at(-1) as number));
-    this.gradients.clear();
     for (const [i, batch] of batches.entries()) {
       const got = await this.plan.run(batch, loss, hooks);
       statistics.add(batch, got);
+      this.collected.statistics.add(batch, got);
       for (const { row, firstRecord: from } of batch.rows) {
         const count = (rows[row] as TrainRow).src.length;
         const part = got.subarray(statColumns.width * from, statColumns.width * (from + count));
@@ -119,7 +151,7 @@ export class Trainer {
 
   /** The optimizer's moments as the bytes of a safetensors file, with the number of steps in its metadata. */
   optimizerFile(): Promise<Uint8Array> {
-    return encodePacked(this.model, this.optimizer.moments, { steps: String(this.optimizer.steps) });
+    return encodePacked(this.model.savedForm, this.optimizer.moments, { steps: String(this.optimizer.steps) });
   }
 
   /**
@@ -128,7 +160,7 @@ export class Trainer {
    */
   async restoreOptimizer(bytes: Uint8Array): Promise<void> {
     const name = "optimizer.safetensors";
-    const metadata = await decodePacked(this.model, this.optimizer.moments, name, bytes);
+    const metadata = await decodePacked(this.model.savedForm, this.optimizer.moments, name, bytes);
     const steps = Number(metadata.steps);
     if (!Number.isSafeInteger(steps) || steps < 0) {
       throw new FormatError("optimizer_state", `${name} states the step count "${metadata.steps}".`, {
@@ -144,6 +176,14 @@ export class Trainer {
     this.optimizer.dispose();
     this.gradients.dispose();
   }
+}
+
+/** Log-probability of every record, row by row, out of (R,8) statistics. */
+export function recordLogprobs(stats: Float32Array): Float32Array {
+  return Float32Array.from(
+    { length: stats.length / statColumns.width },
+    (_, r) => stats[r * statColumns.width] as number,
+  );
 }
 
 /** Index of each row's first record in the step, and their number at the end. */
