@@ -3,6 +3,7 @@ import { matmulSuite } from "./matmul.ts";
 import { peersSuite } from "./peers.ts";
 import { stepSuite } from "./step.ts";
 import type { Suite } from "./suite.ts";
+import { treeSuite } from "./tree.ts";
 
 /** Every suite of `leyden bench`; to add one, write its file and add a line. */
-export const suites: readonly Suite[] = [matmulSuite, stepSuite, decodeSuite, peersSuite];
+export const suites: readonly Suite[] = [matmulSuite, stepSuite, decodeSuite, peersSuite, treeSuite];

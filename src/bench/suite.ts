@@ -2,6 +2,9 @@ import type { Clock } from "../core/clock.ts";
 import type { Device } from "../gpu/device.ts";
 import type { HostPlatform } from "../schema/platform.ts";
 
+/** A value of a measurement's facts; objects hold what belongs together, such as a configuration. */
+export type FactValue = number | string | boolean | null | { readonly [name: string]: FactValue };
+
 /** Repeated timings of one thing. */
 export interface Measurement {
   /** Stable, so that results of different commits can be compared: matmul_512_nn. */
@@ -9,7 +12,7 @@ export interface Measurement {
   /** Milliseconds of each repeat. */
   readonly samples: readonly number[];
   /** What the time was spent on, and what follows from it: sizes, rates. */
-  readonly facts: Readonly<Record<string, number | string | boolean | null>>;
+  readonly facts: Readonly<Record<string, FactValue>>;
 }
 
 /** What a suite measures with. */

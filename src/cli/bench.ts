@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url";
 import { suites } from "../bench/registry.ts";
 import {
   type BenchContext,
+  type FactValue,
   type Measurement,
   type SampleSummary,
   type Suite,
@@ -38,7 +39,7 @@ interface BenchLine extends SampleSummary {
   /** Short hash, with "+" when files were changed since; null outside a repository. */
   readonly commit: string | null;
   readonly date: string;
-  readonly [fact: string]: number | string | boolean | null;
+  readonly [fact: string]: FactValue;
 }
 
 async function bench(context: CommandContext): Promise<number> {
@@ -118,10 +119,13 @@ function lineOf({ clock }: HostPlatform, m: Measurement, adapter: string, commit
 }
 
 function textOf({ name, median, min, max, n }: BenchLine, { facts }: Measurement): string {
-  const known = Object.entries(facts).map(
-    ([key, value]) => `${key} ${typeof value === "number" ? shown(value) : value}`,
-  );
+  const known = Object.entries(facts).map(([key, value]) => `${key} ${factText(value)}`);
   return `  ${name.padEnd(16)} ${shown(median)} ms (${shown(min)} to ${shown(max)}, n ${n})  ${known.join(", ")}`.trimEnd();
+}
+
+function factText(value: FactValue): string {
+  if (typeof value === "number") return shown(value);
+  return typeof value === "object" && value !== null ? JSON.stringify(value) : String(value);
 }
 
 /** Four significant digits. */

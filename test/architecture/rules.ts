@@ -59,7 +59,7 @@ export function purityViolations(files: readonly SourceFile[]): string[] {
 
 /** Tests that run on Node, Deno and Chromium, and the modules beside the product that work on all three. */
 const portableTests = /^test\/(device|ops|host)\//;
-const portableModules = ["#test", "#platform"];
+const portableModules = ["#test", "#platform", "fast-check"];
 
 /** Tests for every runtime that import something only one of them has. */
 export function portabilityViolations(files: readonly SourceFile[]): string[] {
