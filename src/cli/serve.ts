@@ -1,8 +1,10 @@
 import { pid } from "node:process";
 import { createApp } from "../../gateway/app.ts";
+import { ReplyScript } from "../../gateway/calls/reply_script.ts";
 import { gatewayDefaults } from "../../gateway/config.ts";
 import type { ServedModel } from "../../gateway/deps.ts";
 import { listen } from "../app/listen.ts";
+import { loadScript } from "../app/load_script.ts";
 import { openStore } from "../app/open_store.ts";
 import { hex } from "../core/clock.ts";
 import { asLeydenError } from "../core/errors.ts";
@@ -10,6 +12,19 @@ import type { HostPlatform } from "../schema/platform.ts";
 import type { Args } from "./args.ts";
 import { UsageError } from "./args.ts";
 import type { Command, CommandContext } from "./command.ts";
+
+/** Who writes the replies of a served model. */
+const policies = ["model", "script", "null"] as const;
+type Policy = (typeof policies)[number];
+
+/** A model to serve, and who writes its replies. */
+interface WantedModel {
+  readonly folder: string;
+  readonly policy: Policy;
+  /** File of the replies, where a script writes them. */
+  readonly script: string;
+  readonly replyTokens: number;
+}
 
 /** How long calls under way may take after a stop signal. */
 const drainMs = 10_000;
@@ -20,6 +35,20 @@ export const command: Command = {
   summary: "Serves a model, or forwards to registered ones, and records the calls of rollouts.",
   options: {
     model: { kind: "text", value: "DIR", summary: "Model folder to serve." },
+    policy: {
+      kind: "text",
+      summary: "Who writes replies: the model, a script forced through it, or nobody (random ids, no model runs).",
+      choices: policies,
+      fallback: "model",
+    },
+    script: { kind: "text", value: "FILE", summary: "With --policy script: JSON lines, one reply each." },
+    "reply-tokens": {
+      kind: "integer",
+      value: "N",
+      summary: "With --policy null: length of every reply in tokens.",
+      fallback: 32,
+      min: 1,
+    },
     "gateway-only": { kind: "flag", summary: "Serve no model: forward to endpoints registered by POST /api/models." },
     host: { kind: "text", value: "HOST", summary: "Address to listen on.", fallback: "127.0.0.1" },
     port: { kind: "integer", value: "N", summary: "Port to listen on; 0 takes a free one.", fallback: 0, min: 0 },
@@ -44,28 +73,46 @@ export const command: Command = {
   run: serve,
 };
 
-/** The model folder to serve, null with --gateway-only. @throws UsageError */
-function modelFolder(args: Args): string | null {
+/** What is served, as the options say; null with --gateway-only. @throws UsageError */
+function wantedModel(args: Args): WantedModel | null {
   const folder = args.text("model");
-  if ((folder === undefined) === args.flag("gateway-only")) return folder ?? null;
-  throw new UsageError("leyden serve needs --model DIR or --gateway-only, and not both.", {
-    do: "Pass --model DIR to serve a model, or --gateway-only to forward calls.",
-  });
+  if ((folder === undefined) !== args.flag("gateway-only")) {
+    throw new UsageError("leyden serve needs --model DIR or --gateway-only, and not both.", {
+      do: "Pass --model DIR to serve a model, or --gateway-only to forward calls.",
+    });
+  }
+  const policy = args.requireText("policy") as Policy;
+  const script = args.text("script");
+  if (folder === undefined && policy !== "model") {
+    throw new UsageError(`--policy ${policy} needs a model folder, for its tokenizer.`, { do: "Pass --model DIR." });
+  }
+  if ((script !== undefined) !== (policy === "script")) {
+    throw new UsageError("--policy script and --script FILE belong together.", {
+      do: "Pass both, or neither.",
+    });
+  }
+  if (folder === undefined) return null;
+  return { folder, policy, script: script ?? "", replyTokens: args.requireNumber("reply-tokens") };
 }
 
 /** Loads what a model takes only when there is one: a gateway alone starts in half the time. */
-async function openModel(platform: HostPlatform, folder: string): Promise<ServedModel> {
-  const { openServedModel } = await import("../app/open_served_model.ts");
-  return await openServedModel(platform, folder);
+async function openModel(platform: HostPlatform, wanted: WantedModel): Promise<ServedModel> {
+  const { folder, policy, script, replyTokens } = wanted;
+  if (policy === "null") {
+    return await (await import("../app/open_null_model.ts")).openNullModel(platform, folder, replyTokens);
+  }
+  const replies = policy === "script" ? await loadScript(platform.files, script) : null;
+  const served = await (await import("../app/open_served_model.ts")).openServedModel(platform, folder);
+  return replies === null ? served : { ...served, script: new ReplyScript(replies) };
 }
 
 async function serve(context: CommandContext): Promise<number> {
   const { args, platform, note } = context;
-  const folder = modelFolder(args);
+  const wanted = wantedModel(args);
   const stop = context.stopSignal();
   const key = args.text("key") ?? hex(platform.entropy.bytes(24));
   const store = await openStore(platform, args.requireText("store"));
-  const model = folder === null ? null : await openModel(platform, folder);
+  const model = wanted === null ? null : await openModel(platform, wanted);
   const app = createApp({
     store,
     model,
@@ -82,7 +129,7 @@ async function serve(context: CommandContext): Promise<number> {
   const served = await listen(platform, app, { host: args.requireText("host"), port: args.requireNumber("port") });
   if (key === "") note("Authentication is off: whoever reaches this address may do everything.");
   context.printJson({ url: served.url, key, pid });
-  if (!context.json) note(`Serving ${model ? folder : "registered endpoints"} at ${served.url}. Ctrl+C stops.`);
+  if (!context.json) note(`Serving ${wanted?.folder ?? "registered endpoints"} at ${served.url}. Ctrl+C stops.`);
   if (!stop.aborted) await new Promise((resolve) => stop.addEventListener("abort", resolve, { once: true }));
   await served.close(drainMs);
   await model?.engine.close();

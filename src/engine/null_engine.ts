@@ -75,8 +75,10 @@ export class NullEngine implements Engine {
   }
 
   score: Engine["score"] = noModel;
+  scoreRows: Engine["scoreRows"] = noModel;
   accumulate: Engine["accumulate"] = noModel;
   update: Engine["update"] = noModel;
+  updateCritic: Engine["updateCritic"] = noModel;
   snapshot: Engine["snapshot"] = noModel;
 
   async drain(): Promise<void> {}
