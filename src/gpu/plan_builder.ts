@@ -4,6 +4,7 @@ import { alignUp } from "../core/shape.ts";
 import { layOutArena, type Slot } from "./arena.ts";
 import type { Device } from "./device.ts";
 import type { Kernel, KernelBinding } from "./kernel.ts";
+import { type DispatchEffect, liveDispatches } from "./live_dispatches.ts";
 import type { CompiledKernel, Constants } from "./pipelines.ts";
 import { Plan, type PlanStep } from "./plan.ts";
 import type { DynScalar, ScalarArg, Workgroups } from "./plan_values.ts";
@@ -31,14 +32,14 @@ interface RecordedDispatch {
 export class PlanBuilder {
   readonly device: Device;
   readonly label: string;
-  private readonly dispatches: RecordedDispatch[] = [];
+  private dispatches: RecordedDispatch[] = [];
   private readonly slots: Slot[] = [];
   private readonly dynamic = new Map<string, DynDim>();
   private readonly scalars = new Set<string>();
   private readonly inputs = new Map<string, Tensor>();
   private readonly outputs = new Map<string, Tensor>();
   private readonly owned: PoolBuffer[] = [];
-  private readonly cuts: number[] = [];
+  private cuts: number[] = [];
 
   constructor(device: Device, label: string) {
     this.device = device;
@@ -88,7 +89,6 @@ export class PlanBuilder {
   dispatch(kernel: Kernel, args: DispatchArgs): void {
     for (const b of kernel.bindings) {
       if (args.tensors[b.name] === undefined) throw missing(kernel, b.name);
-      this.touch(args.tensors[b.name] as Tensor);
     }
     for (const s of kernel.scalars) {
       if (args.scalars?.[s.name] === undefined) throw missing(kernel, s.name);
@@ -113,6 +113,7 @@ export class PlanBuilder {
   }
 
   private async compileAndBind(): Promise<Plan> {
+    this.dropDead();
     const { device, dispatches } = this;
     const { place, arenaBytes } = this.layOut();
     const alignment = device.caps.limits.offsetAlignment;
@@ -144,7 +145,10 @@ export class PlanBuilder {
 
   /** Allocates the arena; returns where each tensor lies. */
   private layOut(): { place: (t: Tensor) => Place; arenaBytes: number } {
-    for (const tensor of this.outputs.values()) this.keepToEnd(tensor);
+    for (const [i, dispatch] of this.dispatches.entries()) {
+      for (const slot of effectOf(dispatch).touches) this.touch(slot, i);
+    }
+    for (const slot of this.outputSlots()) this.touch(slot, this.dispatches.length);
     const { pool, caps } = this.device;
     const layout = layOutArena(this.slots.map(neverUsedIsEmpty), caps.limits.offsetAlignment);
     if (layout.totalBytes > 0) this.owned.push(pool.allocate(`${this.label}.arena`, layout.totalBytes, tensorUsage));
@@ -190,16 +194,35 @@ export class PlanBuilder {
     };
   }
 
-  private touch(tensor: Tensor): void {
-    if (tensor.storage.kind !== "arena") return;
-    const slot = this.slots[tensor.storage.slot] as Slot;
-    slot.first = Math.min(slot.first, this.dispatches.length);
-    slot.last = Math.max(slot.last, this.dispatches.length);
+  /** Leaves out dispatches whose results nobody uses. */
+  private dropDead(): void {
+    const live = liveDispatches(this.dispatches.map(effectOf), this.outputSlots());
+    this.cuts = this.cuts.map((cut) => live.slice(0, cut).filter(Boolean).length);
+    this.dispatches = this.dispatches.filter((_, i) => live[i]);
   }
 
-  private keepToEnd(tensor: Tensor): void {
-    if (tensor.storage.kind === "arena") (this.slots[tensor.storage.slot] as Slot).last = this.dispatches.length;
+  private outputSlots(): number[] {
+    return [...this.outputs.values()].flatMap(slotOf);
   }
+
+  private touch(index: number, at: number): void {
+    const slot = this.slots[index] as Slot;
+    slot.first = Math.min(slot.first, at);
+    slot.last = Math.max(slot.last, at);
+  }
+}
+
+function slotOf({ storage }: Tensor): number[] {
+  return storage.kind === "arena" ? [storage.slot] : [];
+}
+
+function effectOf({ kernel, args }: RecordedDispatch): DispatchEffect {
+  const written = kernel.bindings.filter((b) => b.access === "read_write").map((b) => args.tensors[b.name] as Tensor);
+  return {
+    touches: kernel.bindings.flatMap((b) => slotOf(args.tensors[b.name] as Tensor)),
+    writes: written.flatMap(slotOf),
+    lasting: written.some((t) => t.storage.kind === "buffer"),
+  };
 }
 
 /** Where a tensor begins. */

@@ -50,19 +50,28 @@ interface LayerSaved {
 /** What backward needs of the whole decoder. */
 export interface DecoderSaved {
   readonly embedding: EmbeddingSaved;
-  readonly layers: readonly LayerSaved[];
+  /** Per block; a function records the block once more, for its backward. */
+  readonly layers: readonly (LayerSaved | (() => LayerSaved))[];
   readonly norm: NormSaved;
 }
 
+/** How the decoder is recorded. */
+export interface DecoderOptions {
+  /** Lowest blocks whose inner tensors backward computes again from the residual stream instead of keeping them. */
+  readonly recomputedLayers?: number;
+  /** Sees the residual stream after the embedding (0) and after each block (1..L). */
+  readonly observe?: (layer: number, x: Tensor) => void;
+}
+
 /**
- * Records the decoder over a packed batch up to its final norm: hidden (T,C). Each block ends a quantum. `observe` sees
- * the residual stream after the embedding (0) and after each block (1..L).
+ * Records the decoder over a packed batch up to its final norm: hidden (T,C). Each block ends a quantum. What is computed
+ * again is the same to the last bit.
  */
 export function recordDecoder(
   plan: PlanBuilder,
   model: Decoder,
   inputs: PackedInputs,
-  observe?: (layer: number, x: Tensor) => void,
+  { recomputedLayers = 0, observe }: DecoderOptions = {},
 ): { hidden: Tensor; saved: DecoderSaved } {
   const { description: d, weights } = model;
   const embedded = embedding.forward(
@@ -72,10 +81,11 @@ export function recordDecoder(
   );
   let x = embedded.out.y;
   observe?.(0, x);
-  const layers: LayerSaved[] = [];
+  const layers: (LayerSaved | (() => LayerSaved))[] = [];
   for (const [i, layer] of weights.layers.entries()) {
-    const recorded = recordLayer(plan, model, layer, x, inputs);
-    layers.push(recorded.saved);
+    const input = x;
+    const recorded = recordLayer(plan, model, layer, input, inputs);
+    layers.push(i < recomputedLayers ? () => recordLayer(plan, model, layer, input, inputs).saved : recorded.saved);
     x = recorded.x;
     observe?.(i + 1, x);
     plan.cut();
@@ -118,7 +128,9 @@ export function backwardDecoder(
 ): void {
   const dx = backwardNorm(plan, saved.norm, dHidden, grads.norm);
   for (let i = saved.layers.length - 1; i >= 0; i--) {
-    const layer = saved.layers[i] as LayerSaved;
+    const kept = saved.layers[i] as LayerSaved | (() => LayerSaved);
+    const layer = typeof kept === "function" ? kept() : kept;
+    if (typeof kept === "function") plan.cut();
     const layerGrads = grads.layers[i];
     backwardMlp(plan, layer.mlp, dx, layerGrads);
     const dO = backwardProjection(plan, layer.output, dx, layerGrads?.out);

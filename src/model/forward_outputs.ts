@@ -51,7 +51,7 @@ export async function forwardOutputs(model: Decoder, tokens: PackedTokens): Prom
     builder.output(`residual.${layer}`, x);
     depth = layer;
   };
-  const { hidden } = recordDecoder(builder, model, inputs, observe);
+  const { hidden } = recordDecoder(builder, model, inputs, { observe });
   const logits = linear.forward(builder, { x: hidden, w: model.weights.head }, { layout: "out_in" });
   builder.output("hidden", hidden);
   builder.output("logits", logits.out.y);

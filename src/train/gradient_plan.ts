@@ -17,23 +17,30 @@ import type { MicroBatch } from "./micro_batches.ts";
 /** Longest submit, in milliseconds: a device cannot be interrupted inside one, and drivers end those that take long. */
 const quantumMs = { software: 1000, gpu: 50 } as const;
 
+/** How gradients are computed. */
+export interface GradientPlanOptions {
+  /** Most tokens computed at once. */
+  readonly microBatchTokens: number;
+  /** Lowest blocks that backward computes again instead of keeping their inner tensors; default none. */
+  readonly recomputedLayers?: number;
+  readonly clock: Clock;
+}
+
 /** Forward, loss and backward of one micro-batch. */
 export class GradientPlan {
   private readonly model: Decoder;
   private readonly gradients: DecoderGradients;
   private readonly clock: Clock;
+  private readonly recomputedLayers: number;
   private readonly plan: SizedPlan;
   /** Of the last run that nothing interrupted; unknown at first. */
   private msPerToken = Number.POSITIVE_INFINITY;
 
-  constructor(
-    model: Decoder,
-    gradients: DecoderGradients,
-    options: { readonly microBatchTokens: number; readonly clock: Clock },
-  ) {
+  constructor(model: Decoder, gradients: DecoderGradients, options: GradientPlanOptions) {
     this.model = model;
     this.gradients = gradients;
     this.clock = options.clock;
+    this.recomputedLayers = options.recomputedLayers ?? 0;
     this.plan = new SizedPlan((sizes) => this.build(sizes), options.microBatchTokens);
   }
 
@@ -74,11 +81,11 @@ export class GradientPlan {
   }
 
   private build({ tokens, records }: PlanSizes): Promise<Plan> {
-    const { model } = this;
+    const { model, recomputedLayers } = this;
     const plan = new PlanBuilder(model.device, "gradients");
     const packed: PackedInputs = recordPackedInputs(plan, plan.dim("T", tokens));
     const R = plan.dim("R", records);
-    const { hidden, saved } = recordDecoder(plan, model, packed);
+    const { hidden, saved } = recordDecoder(plan, model, packed, { recomputedLayers });
     const { stats, dh } = lossHead(
       plan,
       {

@@ -1,20 +1,15 @@
-import type { Clock } from "../core/clock.ts";
 import { FormatError } from "../core/errors.ts";
 import { decodePacked, encodePacked } from "../model/packed_file.ts";
 import { PackedTensors } from "../model/packed_tensors.ts";
 import type { Policy } from "../model/policy.ts";
 import type { LossConfig, OptimizerConfig, TrainRow, UpdateResult } from "../schema/engine.ts";
-import { GradientPlan } from "./gradient_plan.ts";
+import { GradientPlan, type GradientPlanOptions } from "./gradient_plan.ts";
 import { packRows } from "./micro_batches.ts";
 import { Optimizer } from "./optimizer.ts";
 import { type RecordStatistics, StepStatistics, statColumns } from "./step_statistics.ts";
 
-/** How a trainer works. */
-export interface TrainerOptions {
-  /** Most tokens computed at once; a step with more is split and its gradients summed. */
-  readonly microBatchTokens: number;
-  readonly clock: Clock;
-}
+/** How a trainer works; a step of more tokens than a micro-batch is split and its gradients summed. */
+export type TrainerOptions = GradientPlanOptions;
 
 /** What a step may be watched or interrupted by. */
 export interface StepHooks {

@@ -2,7 +2,7 @@ import type { Rng } from "../../src/core/rng.ts";
 import { parseHfConfig } from "../../src/io/hf_config.ts";
 import { Model } from "../../src/model/model.ts";
 import type { LossConfig, OptimizerConfig, TrainRow } from "../../src/schema/engine.ts";
-import { Trainer } from "../../src/train/trainer.ts";
+import { Trainer, type TrainerOptions } from "../../src/train/trainer.ts";
 import { testDevice } from "../ops/opcheck.ts";
 import { stillClock } from "../runtime/still_clock.ts";
 
@@ -64,9 +64,10 @@ export function randomRows(count: number, vocab: number, rng: Rng): TrainRow[] {
 export async function open(
   json: Record<string, unknown>,
   microBatchTokens = 256,
+  options: Partial<TrainerOptions> = {},
 ): Promise<{ model: Model; trainer: Trainer }> {
   const model = Model.initialize(await testDevice(), parseHfConfig(json), { seed: 11, std: 0.3 });
-  return { model, trainer: new Trainer(model, { microBatchTokens, clock: stillClock }) };
+  return { model, trainer: new Trainer(model, { microBatchTokens, clock: stillClock, ...options }) };
 }
 
 /** Every gradient in one array, in the order of the parameters. */
