@@ -1,8 +1,12 @@
 import type { BreakReason } from "../../schema/chat.ts";
 import type { TrainRow } from "../../schema/engine.ts";
 import type { AdvantageConfig } from "../advantages/registry.ts";
+import type { TokenAdvantageConfig } from "../advantages/token_registry.ts";
 import type { RowLimits } from "../agent_lightning/rows.ts";
 import type { Call } from "../call.ts";
+import type { RejectionOptions } from "../correction/rejection.ts";
+import type { CorrectionOptions } from "../correction/weights.ts";
+import type { Numbers } from "../masked.ts";
 import type { Normalisation } from "../normalisation.ts";
 import type { LinearViewName } from "../views/linear_views.ts";
 
@@ -16,6 +20,15 @@ export interface CallRecord extends Call {
   constrained?: boolean;
   /** Why it continues no earlier call; null or absent when it does, or is its attempt's first. */
   breakReason?: BreakReason | null;
+  /** Who made the call, where a rollout has several agents; calls of one agent are compared with each other. */
+  agent?: string;
+  /**
+   * What the call itself earned. Where a call of a rollout has rewards of its own, these are given out, and the
+   * rollout's reward is a summary of them.
+   */
+  reward?: number;
+  /** What each sampled token earned, (replyIds); finer than `reward`. */
+  tokenRewards?: Numbers;
 }
 
 /** One rollout with what it earned. */
@@ -26,6 +39,8 @@ export interface RolloutRecord {
   status: "succeeded" | "failed" | "timed_out";
   /** null when no grader and no agent gave one; NaN and infinities count as missing. */
   reward: number | null;
+  /** What each agent of the rollout earned, by name, where that differs from the rollout's reward. */
+  agentRewards?: Readonly<Record<string, number>>;
   /** In order of arrival: only Agent Lightning's views depend on it. */
   calls: readonly CallRecord[];
 }
@@ -46,9 +61,14 @@ export interface GroupRecord {
 export interface BatchOptions {
   /** "trie" computes shared prefixes once and never drops a sample; the others are linear rows. */
   view: "trie" | LinearViewName;
-  advantage: AdvantageConfig;
-  /** What gets one advantage: the rollout, or, for comparison, each row. */
-  level: "rollout" | "row";
+  advantage: AdvantageConfig | TokenAdvantageConfig;
+  /**
+   * What gets one advantage of a scalar estimator: the rollout; each call, with what it and the calls that continue it
+   * earned; each agent of a rollout; or, for comparison, each row.
+   */
+  level: "rollout" | "call" | "agent" | "row";
+  /** At level "call": factor of what a continuing call earned. */
+  callDiscount: number;
   normalisation: Normalisation;
   /** Constant of seq-mean-token-sum-norm, in tokens. */
   normalisationLength: number;
@@ -68,6 +88,21 @@ export interface BatchOptions {
   limits: RowLimits;
   /** Policy version that is being trained; ages count from it. */
   version: number;
+  /** Optimizer steps the batch is split into, and what is never split. */
+  miniBatches: number;
+  miniBatchBy: "rollout" | "group";
+  /** Decides which rollouts meet in a mini-batch. */
+  seed: number;
+  /** The ratio's denominator: what the sampler recorded, or the weights before the first step, scored again. */
+  oldLogprobs: "sampler" | "recomputed";
+  /** Weight of KL(policy || reference) taken off the rewards, token by token; 0 turns it off. */
+  klInReward: number;
+  /** Importance weights from the sampler to the recomputed policy; null for none. */
+  correction: CorrectionOptions | null;
+  /** Tokens and rows left out for having drifted too far from the sampler; they stay in every count. */
+  rejections: readonly RejectionOptions[];
+  /** Leaves out rows of negative advantage whose mean log-probability fell by more than this; 0 turns it off. */
+  opsmDelta: number;
 }
 
 /** Rollout-level GRPO, Eq. 16, over the trie. */
@@ -86,12 +121,21 @@ export const batchDefaults: Readonly<BatchOptions> = {
   maxRowTokens: Number.POSITIVE_INFINITY,
   limits: { maxPromptLength: Number.POSITIVE_INFINITY, maxResponseLength: Number.POSITIVE_INFINITY },
   version: 0,
+  callDiscount: 1,
+  miniBatches: 1,
+  miniBatchBy: "rollout",
+  seed: 0,
+  oldLogprobs: "sampler",
+  klInReward: 0,
+  correction: null,
+  rejections: [],
+  opsmDelta: 0,
 };
 
 /** Where the records of a training row come from. */
 export interface RowOrigin {
   group: string;
-  calls: { rollout: string; call: string }[];
+  calls: { rollout: string; call: string; unit: number }[];
   /** Index in `calls` of each record, and of its token among the call's sampled ones. */
   call: Int32Array;
   token: Int32Array;
@@ -111,10 +155,12 @@ export interface BatchRollout {
   rows: number;
 }
 
-/** A step's training rows; `origins` is parallel to `rows`. */
+/** An update's training rows; `origins` is parallel to `rows`. */
 export interface Batch {
   rows: TrainRow[];
   origins: RowOrigin[];
+  /** Rows [from, to) of each optimizer step, in order. */
+  steps: { from: number; to: number }[];
   rollouts: BatchRollout[];
   /** Under the names of metrics.jsonl. */
   metrics: Record<string, number>;

@@ -3,7 +3,7 @@ import { lastOfEachPrompt } from "../agent_lightning/events.ts";
 import { type LimitedRow, limitRow } from "../agent_lightning/rows.ts";
 import type { LinearRow } from "../views/linear_row.ts";
 import { type LinearViewName, linearView } from "../views/linear_views.ts";
-import type { BatchOptions, RowOrigin } from "./batch_input.ts";
+import type { BatchOptions, CallRecord, RowOrigin } from "./batch_input.ts";
 import type { SelectedRollout } from "./select.ts";
 import type { Layout, UnitTerms } from "./units.ts";
 
@@ -21,7 +21,7 @@ function leftOf(row: StepRow, call: LinearRow["calls"][number]): [number, number
 }
 
 /** The records of one linear row: src = t, target = ids[t + 1] on sampled tokens only. */
-function trainRow(row: StepRow, terms: UnitTerms): { row: TrainRow; origin: RowOrigin } {
+function trainRow(row: StepRow, unit: number, terms: UnitTerms): { row: TrainRow; origin: RowOrigin } {
   const { prompt, response } = row.limited;
   const count = row.source.calls.reduce((n, call) => n + leftOf(row, call)[1], 0);
   const out: TrainRow = {
@@ -34,7 +34,7 @@ function trainRow(row: StepRow, terms: UnitTerms): { row: TrainRow; origin: RowO
   };
   const origin: RowOrigin = {
     group: row.rollout.group,
-    calls: row.source.calls.map(({ call }) => ({ rollout: row.rollout.id, call: call.id })),
+    calls: row.source.calls.map(({ call }) => ({ rollout: row.rollout.id, call: call.id, unit })),
     call: new Int32Array(count),
     token: new Int32Array(count),
   };
@@ -89,11 +89,14 @@ export function linearLayout(
       group: rollout.group,
       tokens: limited.mask.reduce((n, m) => n + m, 0),
     })),
+    calls: rows.map((row) =>
+      row.source.calls.map((placed) => ({ call: placed.call as CallRecord, tokens: leftOf(row, placed)[1] })),
+    ),
     counts,
     build(terms) {
       const built = rows.flatMap((row, i) => {
         const unit = terms[i] as UnitTerms;
-        return unit.trained ? [trainRow(row, unit)] : [];
+        return unit.trained ? [trainRow(row, i, unit)] : [];
       });
       return { rows: built.map((b) => b.row), origins: built.map((b) => b.origin), counts: {} };
     },

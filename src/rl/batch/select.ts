@@ -9,6 +9,7 @@ export interface SelectedRollout {
   group: string;
   task: string;
   reward: number;
+  agentRewards?: Readonly<Record<string, number>>;
   greedyReward?: number;
   /** In canonical order, or in order of arrival for Agent Lightning's views. */
   calls: CallRecord[];
@@ -140,7 +141,8 @@ class Selector {
     const calls = this.calls(rollout);
     if (calls.length > 0) this.count("training/n_rollouts_w_trace");
     const { id, task, greedyReward } = group;
-    return { id: rollout.id, group: id, task, reward, greedyReward, calls };
+    const { agentRewards } = rollout;
+    return { id: rollout.id, group: id, task, reward, greedyReward, calls, ...(agentRewards && { agentRewards }) };
   }
 
   /** The group's rollouts that take part; none when the group is incomplete and such groups are left out. */

@@ -2,7 +2,7 @@ import type { Numbers } from "../masked.ts";
 import { linkCalls } from "../trie/lineage.ts";
 import { type TrainedSample, treeRows } from "../trie/tree_rows.ts";
 import { buildTrie, type Sample, type Trie, type TrieCall } from "../trie/trie.ts";
-import type { RowOrigin } from "./batch_input.ts";
+import type { CallRecord, RowOrigin } from "./batch_input.ts";
 import type { SelectedRollout } from "./select.ts";
 import type { BuiltRows, Layout, UnitTerms } from "./units.ts";
 
@@ -41,8 +41,9 @@ function originOf(group: GroupTrie, sample: Int32Array, token: Int32Array): RowO
   return {
     group: group.group,
     calls: [...indices.keys()].map((s) => {
-      const { rollout, id } = group.calls[(group.trie.samples[s] as Sample).call] as TrieCall;
-      return { rollout, call: id };
+      const { call } = group.trie.samples[s] as Sample;
+      const { rollout, id } = group.calls[call] as TrieCall;
+      return { rollout, call: id, unit: group.unit[call] as number };
     }),
     call: sample.map((s) => indices.get(s) as number),
     token,
@@ -55,7 +56,9 @@ function originOf(group: GroupTrie, sample: Int32Array, token: Int32Array): RowO
  */
 export function trieLayout(rollouts: readonly SelectedRollout[], maxRowTokens: number): Layout {
   const units: Layout["units"] = [];
+  const unitCalls: Layout["calls"] = [];
   const groups: GroupTrie[] = byGroup(rollouts).map((members) => {
+    const records = members.flatMap((rollout) => rollout.calls);
     const calls: TrieCall[] = members.flatMap((rollout) =>
       rollout.calls.map((call) => ({ ...call, rollout: rollout.id })),
     );
@@ -65,14 +68,18 @@ export function trieLayout(rollouts: readonly SelectedRollout[], maxRowTokens: n
     const unit = linkCalls(trie, calls).map(({ lineage }, i) => {
       const call = calls[i] as TrieCall;
       const index = lineages.get(lineage) ?? units.length;
-      if (!lineages.has(lineage)) units.push({ rollout: call.rollout, group, tokens: 0 });
+      if (!lineages.has(lineage)) {
+        units.push({ rollout: call.rollout, group, tokens: 0 });
+        unitCalls.push([]);
+      }
       lineages.set(lineage, index);
+      unitCalls[index]?.push({ call: records[i] as CallRecord, tokens: call.replyIds.length });
       (units[index] as Layout["units"][number]).tokens += call.replyIds.length;
       return index;
     });
     return { group, calls, trie, unit };
   });
-  return { units, counts: {}, build: (terms) => buildRows(groups, terms, maxRowTokens) };
+  return { units, calls: unitCalls, counts: {}, build: (terms) => buildRows(groups, terms, maxRowTokens) };
 }
 
 function buildRows(groups: readonly GroupTrie[], terms: readonly UnitTerms[], maxRowTokens: number): BuiltRows {

@@ -1,6 +1,6 @@
 import type { TrainRow } from "../../schema/engine.ts";
 import type { RowShare } from "../normalisation.ts";
-import type { RowOrigin } from "./batch_input.ts";
+import type { CallRecord, RowOrigin } from "./batch_input.ts";
 
 /** What every record of a unit carries. */
 export interface UnitTerms {
@@ -23,6 +23,8 @@ export interface BuiltRows {
  */
 export interface Layout {
   units: RowShare[];
+  /** Calls of each unit, with how many of their sampled tokens are in it. */
+  calls: { call: CallRecord; tokens: number }[][];
   counts: Record<string, number>;
   /** Rows of the trained units, given the terms of every unit. */
   build(terms: readonly UnitTerms[]): BuiltRows;

@@ -1,0 +1,282 @@
+import { LeydenError } from "../../core/errors.ts";
+import type { TrainRow } from "../../schema/engine.ts";
+import type { AdvantageConfig } from "../advantages/registry.ts";
+import { isTokenLevel, needsValues } from "../advantages/token_registry.ts";
+import { type RowShare, rowWeights } from "../normalisation.ts";
+import type { LinearViewName } from "../views/linear_views.ts";
+import { type Batch, type BatchOptions, type BatchRollout, batchDefaults, type GroupRecord } from "./batch_input.ts";
+import { batchMetrics } from "./batch_metrics.ts";
+import { correctBatch } from "./correct_batch.ts";
+import { linearLayout } from "./linear_units.ts";
+import { miniBatchOf } from "./mini_batches.ts";
+import { type SelectedRollout, type Selection, select } from "./select.ts";
+import { gather, type UnitSequence, unitSequences } from "./sequences.ts";
+import { tokenRewards } from "./token_rewards.ts";
+import { type RecordScores, rewardsWithoutKl, writeTokenAdvantages } from "./token_terms.ts";
+import { trieLayout } from "./trie_units.ts";
+import { callName, type UnitAdvantages, unitAdvantages } from "./unit_advantages.ts";
+import type { BuiltRows, Layout, UnitTerms } from "./units.ts";
+
+/** Which models have to be asked before a batch can be finished. */
+export interface ScoresNeeded {
+  policy: boolean;
+  reference: boolean;
+  values: boolean;
+}
+
+/** Rows laid out, still without what only the device knows. */
+export interface PreparedBatch {
+  rows: readonly TrainRow[];
+  needs: ScoresNeeded;
+  /** @throws LeydenError "missing_scores" when a model that `needs` names was not asked. */
+  finish(scores: RecordScores): Batch;
+}
+
+/** What the options ask of the device before advantages and weights are known. */
+export function scoresNeeded(options: BatchOptions): ScoresNeeded {
+  const corrected = options.correction !== null || options.rejections.length > 0 || options.opsmDelta > 0;
+  return {
+    policy: options.oldLogprobs === "recomputed" || options.klInReward > 0 || corrected,
+    reference: options.klInReward > 0,
+    values: needsValues(options.advantage),
+  };
+}
+
+/**
+ * From finished groups to the rows of an update's optimizer steps. Within a step the loss is sum(weight * token loss)
+ * over its records, whatever the micro-batches. The same groups give the same batch in every order of arrival (Agent
+ * Lightning's views excepted, whose rows are by definition in the order of the calls). An empty batch has no rows and
+ * says so in its metrics.
+ * @throws LeydenError "trained_twice", "missing_reward"; ConfigError on an unknown estimator or normalisation.
+ */
+export function prepareBatch(groups: readonly GroupRecord[], options: Partial<BatchOptions> = {}): PreparedBatch {
+  const full: BatchOptions = { ...batchDefaults, ...options };
+  const selection = select(groups, full);
+  const layout =
+    full.view === "trie"
+      ? trieLayout(selection.rollouts, full.maxRowTokens)
+      : linearLayout(selection.rollouts, full as BatchOptions & { view: LinearViewName });
+  return new Preparation(groups, full, selection, layout);
+}
+
+class Preparation implements PreparedBatch {
+  readonly needs: ScoresNeeded;
+  private readonly groups: readonly GroupRecord[];
+  private readonly options: BatchOptions;
+  private readonly selection: Selection;
+  private readonly layout: Layout;
+  /** Scalar advantages that need nothing of the device; null when they have to wait. */
+  private readonly early: UnitAdvantages | null;
+  private readonly terms: UnitTerms[];
+  private readonly built: BuiltRows;
+  private readonly steps: Batch["steps"];
+
+  constructor(groups: readonly GroupRecord[], options: BatchOptions, selection: Selection, layout: Layout) {
+    this.groups = groups;
+    this.options = options;
+    this.selection = selection;
+    this.layout = layout;
+    this.needs = scoresNeeded(options);
+    const waits = isTokenLevel(options.advantage) || options.klInReward > 0;
+    this.early = waits ? null : this.scalarAdvantages(selection.rollouts);
+    const part = miniBatchOf(layout.units, options);
+    this.terms = this.unitTerms(part);
+    const built = Array.from({ length: Math.max(1, options.miniBatches) }, (_, step) =>
+      layout.build(this.terms.map((term, i) => ({ ...term, trained: term.trained && part[i] === step }))),
+    );
+    this.built = joined(built);
+    let from = 0;
+    this.steps = built.map(({ rows }) => {
+      const step = { from, to: from + rows.length };
+      from = step.to;
+      return step;
+    });
+  }
+
+  get rows(): readonly TrainRow[] {
+    return this.built.rows;
+  }
+
+  finish(scores: RecordScores): Batch {
+    requireScores(this.needs, scores);
+    const batch: Batch = {
+      rows: this.built.rows.map((row) => ({
+        ...row,
+        advantage: row.advantage.slice(),
+        oldLogprob: row.oldLogprob.slice(),
+      })),
+      origins: this.built.origins,
+      steps: this.steps,
+      rollouts: [],
+      metrics: {},
+    };
+    const { policy, values } = this.needs;
+    const sequences = policy || values || this.early === null ? unitSequences(batch) : [];
+    const sampler = gather(sequences, ({ row, record }) => batch.rows[row]?.oldLogprob[record] as number);
+    const advantages = this.writeAdvantages(batch, sequences, scores);
+    if (policy) {
+      const trainer = gather(sequences, ({ flat }) => scores.logprobs?.[flat] as number);
+      Object.assign(batch.metrics, correctBatch(batch, sequences, trainer, sampler, this.options));
+      if (this.options.oldLogprobs === "recomputed") {
+        for (const [i, { places }] of sequences.entries()) {
+          for (const [t, { row, record }] of places.entries()) {
+            (batch.rows[row]?.oldLogprob as Float32Array)[record] = trainer[i]?.[t] as number;
+          }
+        }
+      }
+    }
+    return this.summarised(batch, advantages);
+  }
+
+  private scalarAdvantages(rollouts: readonly SelectedRollout[]): UnitAdvantages {
+    return unitAdvantages(this.layout, rollouts, this.options.advantage as AdvantageConfig, this.options);
+  }
+
+  /** Weights are normalised over each optimizer step, all its units counted, those of advantage 0 too. */
+  private unitTerms(part: readonly number[]): UnitTerms[] {
+    const { units, calls } = this.layout;
+    const { normalisation, normalisationLength, skipZeroAdvantage } = this.options;
+    const weights = new Float64Array(units.length);
+    for (let step = 0; step < Math.max(1, this.options.miniBatches); step++) {
+      const members = [...units.keys()].filter((i) => part[i] === step);
+      const own = rowWeights(
+        members.map((i) => units[i] as RowShare),
+        normalisation,
+        normalisationLength,
+      );
+      members.forEach((i, k) => {
+        weights[i] = own[k] as number;
+      });
+    }
+    const early = this.early;
+    const isZero = (i: number): boolean => {
+      if (early === null) return false;
+      if (early.calls === null) return early.units[i] === 0;
+      const rollout = units[i]?.rollout ?? "";
+      return (calls[i] ?? []).every(({ call }) => early.calls?.get(callName(rollout, call.id)) === 0);
+    };
+    return units.map((_, i) => ({
+      weight: weights[i] as number,
+      advantage: early?.units[i] ?? 0,
+      trained: !(skipZeroAdvantage && isZero(i)),
+    }));
+  }
+
+  /** Puts advantages into the rows; returns each unit's mean. */
+  private writeAdvantages(batch: Batch, sequences: readonly UnitSequence[], scores: RecordScores): number[] {
+    const { layout, selection, options } = this;
+    if (this.early !== null) {
+      writeByCall(batch, this.early);
+      return this.early.units;
+    }
+    const { rewards, kl } = rewardsWithoutKl(
+      sequences,
+      tokenRewards(batch, sequences, selection.rollouts),
+      scores,
+      options.klInReward,
+    );
+    if (options.klInReward > 0) batch.metrics["actor/reward_kl_penalty"] = kl;
+    if (isTokenLevel(options.advantage)) {
+      const groups = layout.units.map((unit) => unit.group);
+      Object.assign(batch.metrics, writeTokenAdvantages(batch, sequences, groups, rewards, scores, options.advantage));
+    } else {
+      const later = this.scalarAdvantages(this.penalised(sequences, rewards));
+      for (const { unit, places } of sequences) {
+        for (const { row, record } of places) {
+          (batch.rows[row]?.advantage as Float32Array)[record] = later.units[unit] as number;
+        }
+      }
+      writeByCall(batch, later);
+    }
+    return unitMeans(batch, sequences, layout.units.length);
+  }
+
+  /** The rollouts with their rewards minus what the KL took off their tokens. */
+  private penalised(sequences: readonly UnitSequence[], rewards: readonly Float64Array[]): SelectedRollout[] {
+    const plain = tokenRewards(this.batchShape(), sequences, this.selection.rollouts);
+    const penalty = new Map<string, number>();
+    for (const [i, { unit }] of sequences.entries()) {
+      const rollout = this.layout.units[unit]?.rollout ?? "";
+      const off = (rewards[i] as Float64Array).reduce((sum, r, t) => sum + r - (plain[i]?.[t] as number), 0);
+      penalty.set(rollout, (penalty.get(rollout) ?? 0) + off);
+    }
+    return this.selection.rollouts.map((r) => ({ ...r, reward: r.reward + (penalty.get(r.id) ?? 0) }));
+  }
+
+  private batchShape(): Batch {
+    return { ...this.built, steps: this.steps, rollouts: [], metrics: {} };
+  }
+
+  private summarised(batch: Batch, advantages: readonly number[]): Batch {
+    const { groups, options, selection, layout, terms } = this;
+    const rollouts = summarise(selection.rollouts, layout.units, advantages);
+    const means = terms.map((term, i) => ({ ...term, advantage: advantages[i] as number }));
+    const facts = { groups, options, selection, units: layout.units, terms: means, rollouts, rows: batch.rows };
+    const metrics = { ...batchMetrics(facts), ...selection.counts, ...layout.counts, ...this.built.counts };
+    return { ...batch, rollouts, metrics: { ...metrics, ...batch.metrics } };
+  }
+}
+
+/** Rows of all steps, one after another, and their counts summed. */
+function joined(parts: readonly BuiltRows[]): BuiltRows {
+  const counts: Record<string, number> = {};
+  for (const part of parts) {
+    for (const [name, n] of Object.entries(part.counts)) counts[name] = (counts[name] ?? 0) + n;
+  }
+  return { rows: parts.flatMap((p) => p.rows), origins: parts.flatMap((p) => p.origins), counts };
+}
+
+/** Advantages that differ between the calls of a unit. */
+function writeByCall({ rows, origins }: Batch, { calls }: UnitAdvantages): void {
+  if (calls === null) return;
+  for (const [i, row] of rows.entries()) {
+    const origin = origins[i];
+    for (let r = 0; r < row.src.length; r++) {
+      const from = origin?.calls[origin.call[r] as number];
+      row.advantage[r] = calls.get(callName(from?.rollout ?? "", from?.call ?? "")) as number;
+    }
+  }
+}
+
+/** Mean advantage over the records of each unit; 0 for those without any. */
+function unitMeans(batch: Batch, sequences: readonly UnitSequence[], units: number): number[] {
+  const means = new Array<number>(units).fill(0);
+  for (const { unit, places } of sequences) {
+    const sum = places.reduce((s, { row, record }) => s + (batch.rows[row]?.advantage[record] as number), 0);
+    means[unit] = sum / places.length;
+  }
+  return means;
+}
+
+/** What became of each rollout that has sampled tokens. */
+function summarise(
+  rollouts: readonly SelectedRollout[],
+  units: readonly RowShare[],
+  advantages: readonly number[],
+): BatchRollout[] {
+  const summary = new Map<string, BatchRollout>();
+  for (const { id, group, task, reward } of rollouts) {
+    summary.set(id, { id, group, task, reward, advantage: 0, tokens: 0, rows: 0 });
+  }
+  units.forEach((unit, i) => {
+    const rollout = summary.get(unit.rollout) as BatchRollout;
+    // Running mean over tokens: exact when all units have the same advantage.
+    rollout.tokens += unit.tokens;
+    rollout.rows++;
+    rollout.advantage += (((advantages[i] as number) - rollout.advantage) * unit.tokens) / rollout.tokens;
+  });
+  return [...summary.values()].filter((rollout) => rollout.tokens > 0);
+}
+
+function requireScores(needs: ScoresNeeded, scores: RecordScores): void {
+  const given = { policy: scores.logprobs, reference: scores.refLogprobs, values: scores.values };
+  const missing = (["policy", "reference", "values"] as const).filter((name) => needs[name] && given[name] === null);
+  if (missing.length === 0) return;
+  throw new LeydenError(
+    "missing_scores",
+    `The batch lacks what these models say of its records: ${missing.join(", ")}.`,
+    {
+      do: "Ask Engine.scoreRows for the batch's rows first.",
+    },
+  );
+}
