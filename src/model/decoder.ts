@@ -54,6 +54,8 @@ export interface DecoderDescription {
   readonly bias: { readonly qkv: boolean; readonly attentionOut: boolean; readonly mlp: boolean };
   /** The head is the embedding. */
   readonly tiedHead: boolean;
+  /** Rows of the head where they are not the vocabulary: 1 for a critic's value head, which has a bias. */
+  readonly headRows?: number;
   /** Factor of the token embedding; 1 for none. */
   readonly embeddingScale: number;
   /** Factor of q k^T. */

@@ -34,10 +34,18 @@ export function parameterSpecs(d: DecoderDescription): ParameterSpec[] {
     embedding.push({ name: "positions", shape: [d.contextLength, d.width], init: "embedding" });
   }
   const layers = Array.from({ length: d.layers }, (_, i) => layerSpecs(d, `layers.${i}`)).flat();
-  const head: ParameterSpec[] = d.tiedHead
-    ? []
-    : [{ name: "head", shape: [d.vocabSize, d.width], init: "matrix" as const }];
-  return [...embedding, ...layers, ...normSpecs(d, "norm"), ...head];
+  return [...embedding, ...layers, ...normSpecs(d, "norm"), ...headSpecs(d)];
+}
+
+/** A value head starts at 0: nothing is expected of any state. */
+function headSpecs(d: DecoderDescription): ParameterSpec[] {
+  if (d.headRows !== undefined) {
+    return [
+      { name: "head", shape: [d.headRows, d.width], init: "zero" },
+      { name: "head.bias", shape: [d.headRows], init: "zero" },
+    ];
+  }
+  return d.tiedHead ? [] : [{ name: "head", shape: [d.vocabSize, d.width], init: "matrix" }];
 }
 
 function layerSpecs(d: DecoderDescription, at: string): ParameterSpec[] {

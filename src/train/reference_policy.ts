@@ -1,19 +1,16 @@
-import type { Model } from "../model/model.ts";
-import { ScorePlan, scoreColumns } from "../model/score_plan.ts";
+import type { Decoder } from "../model/policy.ts";
 import type { LossConfig, TrainRow } from "../schema/engine.ts";
-import { packRows } from "./micro_batches.ts";
+import { RowScorer, recordOffsets } from "./score_rows.ts";
 
 /** The frozen policy that a KL term is measured against. */
 export class ReferencePolicy {
-  private readonly model: Model;
-  private readonly microBatchTokens: number;
-  private readonly plan: ScorePlan;
+  readonly model: Decoder;
+  private readonly scorer: RowScorer;
 
   /** `model` is never changed; `microBatchTokens`: most tokens computed at once. */
-  constructor(model: Model, microBatchTokens: number) {
+  constructor(model: Decoder, microBatchTokens: number) {
     this.model = model;
-    this.microBatchTokens = microBatchTokens;
-    this.plan = new ScorePlan(model, microBatchTokens);
+    this.scorer = new RowScorer(model, microBatchTokens);
   }
 
   /**
@@ -21,23 +18,21 @@ export class ReferencePolicy {
    * stay as they are. @throws LeydenError as packRows
    */
   async fill(rows: readonly TrainRow[], { temperature }: Pick<LossConfig, "temperature">): Promise<TrainRow[]> {
-    const { vocabSize, contextLength } = this.model.description;
-    const out = [...rows];
-    const open = rows.flatMap((row, i) => (row.refLogprob === undefined ? [i] : []));
-    const asked = open.map((i) => rows[i] as TrainRow);
-    for (const batch of packRows(asked, { vocabSize, contextLength, microBatchTokens: this.microBatchTokens })) {
-      const stats = await this.plan.run(batch, batch, temperature);
-      for (const { row, firstRecord } of batch.rows) {
-        const source = asked[row] as TrainRow;
-        const at = (r: number): number =>
-          stats[scoreColumns.width * (firstRecord + r) + scoreColumns.logprob] as number;
-        out[open[row] as number] = { ...source, refLogprob: Float32Array.from(source.src, (_, r) => at(r)) };
-      }
-    }
-    return out;
+    const asked = rows.filter((row) => row.refLogprob === undefined);
+    const logprobs = await this.logprobs(asked, temperature);
+    const offsets = recordOffsets(asked);
+    const filled = new Map(
+      asked.map((row, i) => [row, { ...row, refLogprob: logprobs.slice(offsets[i], offsets[i + 1]) }]),
+    );
+    return rows.map((row) => filled.get(row) ?? row);
+  }
+
+  /** log pi_ref of every record's target, row by row. @throws LeydenError as packRows */
+  async logprobs(rows: readonly TrainRow[], temperature: number): Promise<Float32Array> {
+    return (await this.scorer.score(rows, temperature)).logprobs;
   }
 
   dispose(): void {
-    this.plan.dispose();
+    this.scorer.dispose();
   }
 }

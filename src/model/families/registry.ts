@@ -1,5 +1,6 @@
 import { FormatError } from "../../core/errors.ts";
 import type { HfConfig } from "../../io/hf_config.ts";
+import { criticOf, isCriticArchitecture } from "./critic.ts";
 import type { Family } from "./family.ts";
 import { gemma } from "./gemma.ts";
 import { gpt2 } from "./gpt2.ts";
@@ -25,6 +26,7 @@ export function familyOf(config: HfConfig): Family {
     });
   }
   const { architectures } = config;
+  if (architectures.some((a) => isCriticArchitecture(a, found))) return criticOf(found);
   if (architectures.length > 0 && !architectures.some((a) => found.architectures.includes(a))) {
     throw new FormatError(
       "model_unsupported",
