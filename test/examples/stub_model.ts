@@ -11,17 +11,20 @@ async function readBody(request: IncomingMessage): Promise<unknown> {
   return JSON.parse(text);
 }
 
-/** A chat completions endpoint that gives the replies in order and keeps the requests; ends with the test. */
-export async function stubModel(replies: readonly StubReply[]): Promise<{ url: string; requests: StubRequest[] }> {
+/** Replies in order, the last one for good; or a reply to each request. */
+export type StubReplies = readonly StubReply[] | ((body: StubRequest["body"]) => StubReply);
+
+/** A chat completions endpoint that gives the replies and keeps the requests; ends with the test. */
+export async function stubModel(replies: StubReplies): Promise<{ url: string; requests: StubRequest[] }> {
   const requests: StubRequest[] = [];
   const server = createServer((request, response) => {
     void readBody(request).then((body) => {
-      const reply = replies[Math.min(requests.length, replies.length - 1)] as StubReply;
-      requests.push({
-        path: request.url ?? "",
-        key: request.headers.authorization ?? "",
-        body: body as StubRequest["body"],
-      });
+      const asked = body as StubRequest["body"];
+      const reply =
+        typeof replies === "function"
+          ? replies(asked)
+          : (replies[Math.min(requests.length, replies.length - 1)] as StubReply);
+      requests.push({ path: request.url ?? "", key: request.headers.authorization ?? "", body: asked });
       const message = toMessage(reply, requests.length);
       response.setHeader("content-type", "application/json");
       response.end(JSON.stringify({ id: "c", object: "chat.completion", choices: [{ index: 0, message }] }));

@@ -1,0 +1,14 @@
+/** Makes the model folder but for its weights: `node examples/vault/tokenizer.ts [FOLDER]`. */
+import { numberWords, writeWordModel } from "../toy/word_model.ts";
+import { colours } from "./tasks.ts";
+
+/** The vocabulary after the special tokens. A blank belongs to the word behind it, so a name and its number adjoin. */
+export const words: readonly string[] = [
+  ...["\n", "user", "assistant", "notes", "follow", "open", "go", "answer"],
+  ...[" from", " has", " code", " empty"],
+  ...colours.map((colour) => ` ${colour}`),
+  ...numberWords(0, 99),
+  ...numberWords(0, 99, " "),
+];
+
+if (import.meta.main) writeWordModel(words, process.argv[2] ?? new URL("./model", import.meta.url));
