@@ -181,3 +181,16 @@ describe("breaks", () => {
     });
   });
 });
+
+describe("calls longer than the device can train", () => {
+  it("are left out and counted, in every view, and no row is longer than what remains", () => {
+    const chain = [call([1], [2]), call([1, 2, 3], [4]), call([1, 2, 3, 4, 5], [6, 7])];
+    const groups = [group("t", [rollout("a", 1, chain), rollout("b", 0, [call([1], [9])])])];
+    for (const view of ["trie", ...linearViewNames] as const) {
+      const { rows, metrics } = buildBatch(groups, { view, maxCallTokens: 4, maxRowTokens: 4 });
+      expect(metrics).toMatchObject({ "training/n_calls_too_long": 1, "training/n_calls": 3 });
+      for (const row of rows) expect(row.ids.length).toBeLessThanOrEqual(4);
+      expect(spellRecords(rows).map(({ target }) => target)).not.toContain(7);
+    }
+  });
+});

@@ -84,6 +84,8 @@ export interface BatchOptions {
   skipZeroAdvantage: boolean;
   /** Budget of one training row of the trie, in tokens. */
   maxRowTokens: number;
+  /** Longest prompt and reply that the device can train, in tokens; longer calls are left out and counted. */
+  maxCallTokens: number;
   /** Lengths that linear rows are cut to. */
   limits: RowLimits;
   /** Policy version that is being trained; ages count from it. */
@@ -119,6 +121,7 @@ export const batchDefaults: Readonly<BatchOptions> = {
   incompleteGroup: "keep",
   skipZeroAdvantage: true,
   maxRowTokens: Number.POSITIVE_INFINITY,
+  maxCallTokens: Number.POSITIVE_INFINITY,
   limits: { maxPromptLength: Number.POSITIVE_INFINITY, maxResponseLength: Number.POSITIVE_INFINITY },
   version: 0,
   callDiscount: 1,

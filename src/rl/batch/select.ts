@@ -61,11 +61,12 @@ function requireUnique(ids: readonly string[], what: string): void {
 }
 
 /** Why a call cannot be trained; null when it can. */
-function callFault(call: CallRecord, attempt: string): string | null {
+function callFault(call: CallRecord, attempt: string, { maxCallTokens }: BatchOptions): string | null {
   if (call.attempt !== attempt) return "training/n_calls_abandoned";
   if (call.excluded !== undefined) return "training/n_calls_excluded";
   if (call.replyIds.length === 0) return "training/n_calls_empty";
   if (call.promptIds.length === 0) return "training/n_calls_without_prompt";
+  if (call.promptIds.length + call.replyIds.length > maxCallTokens) return "training/n_calls_too_long";
   return hasLogprobs(call) ? null : "training/n_calls_without_logprobs";
 }
 
@@ -85,6 +86,7 @@ class Selector {
     "training/n_calls_excluded": 0,
     "training/n_calls_empty": 0,
     "training/n_calls_without_prompt": 0,
+    "training/n_calls_too_long": 0,
     "training/n_calls_without_logprobs": 0,
     ...Object.fromEntries(breakReasons.map((reason) => [breakMetric(reason), 0])),
   };
@@ -115,7 +117,7 @@ class Selector {
 
   private calls(rollout: RolloutRecord): CallRecord[] {
     const trained = rollout.calls.filter((call) => {
-      const fault = callFault(call, rollout.attempt);
+      const fault = callFault(call, rollout.attempt, this.options);
       this.count(fault ?? "training/n_calls");
       if (call.breakReason && call.attempt === rollout.attempt) this.count(breakMetric(call.breakReason));
       return fault === null;
