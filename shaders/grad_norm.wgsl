@@ -1,11 +1,12 @@
 // Global norm of the gradients and what the optimizer step does with it.
 // square: each of `groups` workgroups' invocations sums the squares of its elements of one window and counts those that
 // are NaN or infinite (by bits: a driver may assume that there are none), into part[slot] and bad[slot].
-// settle: one workgroup adds the parts in order: stats = norm, scale = min(1, max_norm / (norm + 1e-6)) (1 when max_norm
-// is 0), skipped = 1 and scale 0 when any gradient or the norm itself is not finite, number of such gradients.
+// settle: one workgroup adds the parts in order: stats = norm (of the gradients times factor), scale = factor * min(1,
+// max_norm / (norm + 1e-6)) (factor when max_norm is 0), skipped = 1 and scale 0 when any gradient or the norm itself is
+// not finite, number of such gradients.
 // Dispatch: square: span.wgsl over the window; settle: 1 workgroup.
 // Source of the clip: Pascanu et al. 2013 (arXiv:1211.5063), with the epsilon of torch.nn.utils.clip_grad_norm_.
-struct Dims { count: u32, first_part: u32, parts: u32, max_norm: f32 }
+struct Dims { count: u32, first_part: u32, parts: u32, max_norm: f32, factor: f32 }
 
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> grads: array<f32>;         // (count)
@@ -58,9 +59,9 @@ fn settle(@builtin(local_invocation_index) lane: u32) {
   }
   let overflow = (bitcast<u32>(sum) & 0x7f800000u) == 0x7f800000u;
   let skipped = count > 0u || overflow;
-  let norm = sqrt(sum);
-  var scale = 1.0;
-  if (dims.max_norm > 0.0) { scale = min(1.0, dims.max_norm / (norm + 1e-6)); }
+  let norm = sqrt(sum) * dims.factor;
+  var scale = dims.factor;
+  if (dims.max_norm > 0.0) { scale *= min(1.0, dims.max_norm / (norm + 1e-6)); }
   stats[0] = norm;
   stats[1] = select(scale, 0.0, skipped);
   stats[2] = select(0.0, 1.0, skipped);

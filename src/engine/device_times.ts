@@ -1,11 +1,14 @@
 import type { Clock } from "../core/clock.ts";
 import type { DeviceTime } from "../schema/engine.ts";
 
+/** What the device's time is booked under. */
+export type TimeKind = Exclude<keyof DeviceTime, "idle">;
+
 /** Splits the time since it was made into what the device did; what is not accounted for was idle. */
 export class DeviceTimes {
   private readonly clock: Clock;
   private readonly startMs: number;
-  private readonly busyMs = { prefill: 0, decode: 0, train: 0 };
+  private readonly busyMs: Record<TimeKind, number> = { prefill: 0, decode: 0, train: 0, optimizer: 0, score: 0 };
 
   constructor(clock: Clock) {
     this.clock = clock;
@@ -13,7 +16,7 @@ export class DeviceTimes {
   }
 
   /** Runs `work` and books its duration under `kind`. */
-  async measure<T>(kind: "prefill" | "decode" | "train", work: () => Promise<T>): Promise<T> {
+  async measure<T>(kind: TimeKind, work: () => Promise<T>): Promise<T> {
     const start = this.clock.monotonic();
     try {
       return await work();
@@ -24,9 +27,16 @@ export class DeviceTimes {
 
   /** Seconds by kind; they add up to the elapsed time. */
   seconds(): DeviceTime {
-    const { prefill, decode, train } = this.busyMs;
+    const { prefill, decode, train, optimizer, score } = this.busyMs;
     const elapsed = this.clock.monotonic() - this.startMs;
-    const idle = Math.max(0, elapsed - prefill - decode - train);
-    return { prefill: prefill / 1000, decode: decode / 1000, train: train / 1000, idle: idle / 1000 };
+    const idle = Math.max(0, elapsed - prefill - decode - train - optimizer - score);
+    return {
+      prefill: prefill / 1000,
+      decode: decode / 1000,
+      train: train / 1000,
+      optimizer: optimizer / 1000,
+      score: score / 1000,
+      idle: idle / 1000,
+    };
   }
 }

@@ -1,4 +1,5 @@
 import type { OptionalFeature } from "../gpu/capabilities.ts";
+import type { InFlightPolicy } from "../schedule/device_schedule.ts";
 
 /** How an engine is opened: plain data, so that it can be sent to a worker. */
 export interface EngineOptions {
@@ -8,6 +9,8 @@ export interface EngineOptions {
   optimizerFolder: string;
   /** Folder of the frozen reference policy for KL terms, or empty for none. */
   referenceFolder: string;
+  /** Folder the critic starts from, its own or a causal model's, or empty for none. */
+  criticFolder: string;
   /** Policy version of these weights. */
   version: number;
   /** False for a server that never trains: no gradients and no optimizer state are allocated. */
@@ -21,6 +24,9 @@ export interface EngineOptions {
   burst: number;
   /** Tokens of one training micro-batch; 0 lets the memory plan choose. */
   microBatchTokens: number;
+  /** What an update does about sequences in flight, and how many steps of inference may go before a training quantum. */
+  inFlight: InFlightPolicy;
+  stepsPerQuantum: number;
   /** Bytes of device memory to plan for; 0 takes the default of the device's class. */
   memoryBytes: number;
   /** Features to leave off although the adapter has them. */
@@ -33,6 +39,7 @@ export interface EngineOptions {
 export const engineDefaults: Readonly<Omit<EngineOptions, "modelFolder">> = Object.freeze({
   optimizerFolder: "",
   referenceFolder: "",
+  criticFolder: "",
   version: 0,
   train: true,
   contextLength: 0,
@@ -41,6 +48,8 @@ export const engineDefaults: Readonly<Omit<EngineOptions, "modelFolder">> = Obje
   prefillTokens: 512,
   burst: 4,
   microBatchTokens: 0,
+  inFlight: "drain",
+  stepsPerQuantum: 1,
   memoryBytes: 0,
   disable: [],
   faults: "",

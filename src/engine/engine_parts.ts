@@ -2,16 +2,33 @@ import type { DecodeWork, PrefillPart } from "../infer/batch_former.ts";
 import type { Drawn } from "../infer/runner.ts";
 import type { DecodeText } from "../infer/stops.ts";
 import type {
+  AccumulateRequest,
+  AccumulateResult,
+  CriticResult,
+  CriticUpdateRequest,
   EngineInfo,
   EngineSnapshot,
   ScoreRequest,
   ScoreResult,
+  ScoreRowsRequest,
+  ScoreRowsResult,
   UpdateRequest,
   UpdateResult,
 } from "../schema/engine.ts";
 
 /** The model's state as bytes: what is needed to continue on a fresh device. */
 export type ModelState = Pick<EngineSnapshot, "files" | "weightsSha256" | "optimizerSteps">;
+
+/** Numbers of a pass over rows. */
+export type Gradients = Omit<AccumulateResult, "version">;
+
+/** How gradients are computed. */
+export interface GradientOptions {
+  /** Called between quanta of device work; others may use the device until it resolves. */
+  readonly between?: () => Promise<void>;
+  /** Makes a gradient be no number, for tests. */
+  readonly fault: "nan-grad" | null;
+}
 
 /** A model on an open device. One call at a time; a lost device makes every call throw DeviceError "device_lost". */
 export interface EngineParts {
@@ -24,7 +41,14 @@ export interface EngineParts {
   /** Draws `work.steps` tokens per sequence; one entry per sequence. */
   decode(work: DecodeWork): Promise<Drawn[]>;
   score(request: ScoreRequest): Promise<ScoreResult>;
-  update(request: UpdateRequest, fault: "nan-grad" | null): Promise<Omit<UpdateResult, "version">>;
+  scoreRows(request: ScoreRowsRequest): Promise<ScoreRowsResult>;
+  updateCritic(request: CriticUpdateRequest): Promise<CriticResult>;
+  /** Drops the gradients collected since the last step. */
+  clearGradients(): void;
+  /** Adds gradients of rows to those collected since the last step; nothing is added when rows are malformed. */
+  accumulate(request: Pick<AccumulateRequest, "rows" | "loss">, options: GradientOptions): Promise<Gradients>;
+  /** One optimizer step on the request's rows, and on what was collected if it says so. */
+  step(request: UpdateRequest): Promise<Omit<UpdateResult, "version" | "drainMs">>;
   snapshot(options: { optimizer: boolean }): Promise<ModelState>;
   /** Makes the device be lost, for tests. */
   loseDevice(): void;

@@ -9,6 +9,9 @@ const methods = [
   "stats",
   "generate",
   "score",
+  "scoreRows",
+  "updateCritic",
+  "accumulate",
   "update",
   "drain",
   "resume",
@@ -92,6 +95,9 @@ export class EngineClient implements Engine {
   stats: Engine["stats"] = () => this.call("stats");
   generate: Engine["generate"] = (request) => this.call("generate", request);
   score: Engine["score"] = (request) => this.call("score", request);
+  scoreRows: Engine["scoreRows"] = (request) => this.call("scoreRows", request);
+  updateCritic: Engine["updateCritic"] = (request) => this.call("updateCritic", request);
+  accumulate: Engine["accumulate"] = (request) => this.call("accumulate", request);
   update: Engine["update"] = (request) => this.call("update", request);
   drain: Engine["drain"] = () => this.call("drain");
   resume: Engine["resume"] = () => this.call("resume");

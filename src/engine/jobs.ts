@@ -1,13 +1,6 @@
 import type { Sequence } from "../infer/sequence.ts";
-import type {
-  EngineSnapshot,
-  GenerateRequest,
-  GenerateResult,
-  ScoreRequest,
-  ScoreResult,
-  UpdateRequest,
-  UpdateResult,
-} from "../schema/engine.ts";
+import type { EngineSnapshot, GenerateRequest, GenerateResult } from "../schema/engine.ts";
+import type { EngineParts } from "./engine_parts.ts";
 
 /** A request with the promise that waits for its result. */
 export interface Job<Request, Result> {
@@ -22,8 +15,8 @@ export class Jobs {
   readonly generations: Map<string, Job<Sequence, GenerateResult>> = new Map();
   /** Generations held back by a drain or a due update, in order of arrival. */
   readonly held: Job<GenerateRequest, GenerateResult>[] = [];
-  readonly updates: Job<UpdateRequest, UpdateResult>[] = [];
-  readonly scores: Job<ScoreRequest, ScoreResult>[] = [];
+  /** Questions to the model that change nothing. */
+  readonly scores: Job<(parts: EngineParts) => Promise<unknown>, unknown>[] = [];
   readonly snapshots: Job<{ optimizer: boolean }, EngineSnapshot>[] = [];
   private readonly drains: (() => void)[] = [];
 
@@ -60,7 +53,7 @@ export class Jobs {
 
   /** Rejects everything but the generations in flight. */
   rejectQueued(error: unknown): void {
-    for (const queue of [this.held, this.updates, this.scores, this.snapshots]) {
+    for (const queue of [this.held, this.scores, this.snapshots]) {
       for (const job of queue.splice(0)) job.reject(error);
     }
   }

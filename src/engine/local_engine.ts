@@ -1,10 +1,19 @@
 import type { Clock } from "../core/clock.ts";
-import { BatchFormer, type BatchLimits } from "../infer/batch_former.ts";
-import { BlockPool } from "../infer/block_pool.ts";
-import type { Drawn } from "../infer/runner.ts";
-import type { Sequence } from "../infer/sequence.ts";
-import { type DeviceAction, nextDeviceAction } from "../schedule/device_schedule.ts";
+import type { BatchLimits } from "../infer/batch_former.ts";
+import {
+  afterAction,
+  type DeviceAction,
+  type DeviceDemand,
+  type DeviceHistory,
+  type DevicePolicy,
+  nextDeviceAction,
+  noHistory,
+} from "../schedule/device_schedule.ts";
 import type {
+  AccumulateRequest,
+  AccumulateResult,
+  CriticResult,
+  CriticUpdateRequest,
   Engine,
   EngineInfo,
   EngineSnapshot,
@@ -13,15 +22,18 @@ import type {
   GenerateResult,
   ScoreRequest,
   ScoreResult,
+  ScoreRowsRequest,
+  ScoreRowsResult,
   UpdateRequest,
   UpdateResult,
 } from "../schema/engine.ts";
-import { checkGenerate, closedError, duplicateRequest } from "./admission.ts";
-import { appendDrawn } from "./append_drawn.ts";
+import { closedError } from "./admission.ts";
 import { DeviceTimes } from "./device_times.ts";
 import { type EngineParts, type ModelState, stateFor } from "./engine_parts.ts";
 import { type EngineFault, isLoss, PendingFaults } from "./faults.ts";
-import { emptyResult, type Job, Jobs } from "./jobs.ts";
+import { Generations } from "./generations.ts";
+import type { Job, Jobs } from "./jobs.ts";
+import { Training } from "./training.ts";
 
 /** What a LocalEngine is made of. */
 export interface LocalEngineOptions {
@@ -32,40 +44,46 @@ export interface LocalEngineOptions {
   /** Policy version of the first state. */
   version: number;
   faults: readonly EngineFault[];
+  /** Default: updates drain, and a quantum of training waits for one step of inference. */
+  policy?: DevicePolicy;
 }
 
 /** Device losses in a row, without one finished action between them, after which the engine gives up. */
 const maxLossesInARow = 3;
 
+const defaultPolicy: DevicePolicy = { inFlight: "drain", stepsPerQuantum: 1 };
+
 /** The engine in this thread: owns the device and performs one action of the schedule after the other. */
 export class LocalEngine implements Engine {
   private readonly options: LocalEngineOptions;
+  private readonly policy: DevicePolicy;
   private readonly times: DeviceTimes;
-  private readonly former: BatchFormer;
-  private readonly pool: BlockPool;
+  private readonly generations: Generations;
+  private readonly training: Training;
+  private readonly jobs: Jobs;
   private parts: EngineParts;
   /** State after the last update: what a fresh device starts from. */
   private committed: ModelState | null = null;
   private version: number;
-  private updatesDone = 0;
-  private readonly faults: PendingFaults;
-  private readonly jobs = new Jobs();
   private drained = false;
   private closed = false;
-  private last: DeviceAction = "idle";
+  private history: DeviceHistory = noHistory;
   private lossesInARow = 0;
+  private deviceLosses = 0;
   private wake: () => void = () => {};
-  private readonly counters = { promptTokens: 0, cachedTokens: 0, sampledTokens: 0, decodeSteps: 0, deviceLosses: 0 };
   private readonly loop: Promise<void>;
 
   private constructor(options: LocalEngineOptions, parts: EngineParts) {
     this.options = options;
+    this.policy = options.policy ?? defaultPolicy;
     this.parts = parts;
     this.version = options.version;
-    this.faults = new PendingFaults(options.faults);
     this.times = new DeviceTimes(options.clock);
-    this.pool = new BlockPool(parts.pageCount);
-    this.former = new BatchFormer(this.pool, options.limits);
+    const shared = { times: this.times, parts: () => this.parts, version: () => this.version };
+    this.generations = new Generations({ ...shared, limits: options.limits, pageCount: parts.pageCount });
+    const faults = new PendingFaults(options.faults);
+    this.training = new Training({ ...shared, clock: options.clock, faults });
+    this.jobs = this.generations.jobs;
     this.loop = this.run();
   }
 
@@ -79,32 +97,42 @@ export class LocalEngine implements Engine {
   }
 
   async stats(): Promise<EngineStats> {
-    const { active, queued } = this.former;
-    return {
-      deviceSeconds: this.times.seconds(),
-      ...this.counters,
-      activeSequences: active,
-      queuedSequences: queued + this.jobs.held.length,
-    };
+    const { counters, sizes } = this.generations;
+    return { deviceSeconds: this.times.seconds(), ...counters, deviceLosses: this.deviceLosses, ...sizes };
   }
 
   async generate(request: GenerateRequest): Promise<GenerateResult> {
     this.requireOpen();
-    checkGenerate(request, this.parts.info);
-    if (this.jobs.has(request.id)) throw duplicateRequest(request.id);
-    return new Promise((resolve, reject) => {
-      this.jobs.held.push({ request, resolve, reject });
-      this.admitHeld();
-      this.wake();
-    });
+    const result = this.generations.hold(request);
+    this.admitHeld();
+    this.wake();
+    return result;
   }
 
   score(request: ScoreRequest): Promise<ScoreResult> {
-    return this.enqueue(this.jobs.scores, request);
+    return this.ask((parts) => parts.score(request));
   }
 
-  update(request: UpdateRequest): Promise<UpdateResult> {
-    return this.enqueue(this.jobs.updates, request);
+  scoreRows(request: ScoreRowsRequest): Promise<ScoreRowsResult> {
+    return this.ask((parts) => parts.scoreRows(request));
+  }
+
+  updateCritic(request: CriticUpdateRequest): Promise<CriticResult> {
+    return this.ask((parts) => parts.updateCritic(request));
+  }
+
+  async accumulate(request: AccumulateRequest): Promise<AccumulateResult> {
+    this.requireOpen();
+    const result = this.training.accumulate(request);
+    this.wake();
+    return result;
+  }
+
+  async update(request: UpdateRequest): Promise<UpdateResult> {
+    this.requireOpen();
+    const result = this.training.update(request);
+    this.wake();
+    return result;
   }
 
   snapshot(options: { optimizer: boolean }): Promise<EngineSnapshot> {
@@ -124,10 +152,8 @@ export class LocalEngine implements Engine {
   }
 
   async cancel(id: string): Promise<void> {
-    const held = this.jobs.takeHeld(id);
-    held?.resolve(emptyResult(held.request));
-    const sequence = this.former.find(id);
-    if (sequence !== undefined) this.finish(sequence, sequence.result("cancelled", sequence.sampled));
+    this.generations.cancel(id);
+    this.wake();
   }
 
   async close(): Promise<void> {
@@ -137,6 +163,11 @@ export class LocalEngine implements Engine {
     await this.loop;
     this.failEverything(closedError());
     this.parts.dispose();
+  }
+
+  /** Puts a question to the device's models, which it answers in turn. */
+  private ask<Result>(question: (parts: EngineParts) => Promise<Result>): Promise<Result> {
+    return this.enqueue(this.jobs.scores, question) as Promise<Result>;
   }
 
   private enqueue<Request, Result>(queue: Job<Request, Result>[], request: Request): Promise<Result> {
@@ -151,27 +182,33 @@ export class LocalEngine implements Engine {
     if (this.closed) throw closedError();
   }
 
-  /** New generations wait while the engine is drained or an update is due. */
+  private get drains(): boolean {
+    return this.policy.inFlight === "drain";
+  }
+
+  /** New generations wait while the engine is drained or an update waits for those in flight. */
   private admitHeld(): void {
-    if (this.drained || this.jobs.updates.length > 0) return;
-    for (const { request, resolve, reject } of this.jobs.held.splice(0)) {
-      const sequence = this.former.add(request, this.parts.info.contextLength);
-      this.jobs.generations.set(request.id, { request: sequence, resolve, reject });
-    }
+    if (this.drained || (this.drains && this.training.hasUpdate)) return;
+    this.generations.admit();
+  }
+
+  private demand(): DeviceDemand {
+    const { next } = this.training;
+    const update = next === "step" || (this.drains && next === "update");
+    return {
+      prefill: this.generations.wantsPrefill,
+      decode: this.generations.wantsDecode,
+      inFlight: this.generations.inFlight,
+      train: next !== "nothing" && !update,
+      update,
+      score: this.jobs.scores.length > 0 || this.jobs.snapshots.length > 0,
+    };
   }
 
   private async run(): Promise<void> {
     while (!this.closed) {
-      const action = nextDeviceAction({
-        prefill: this.former.wantsPrefill,
-        decode: this.former.wantsDecode,
-        inFlight: this.jobs.generations.size,
-        update: this.jobs.updates.length > 0,
-        score: this.jobs.scores.length > 0 || this.jobs.snapshots.length > 0,
-        held: this.drained,
-        last: this.last,
-      });
-      this.last = action;
+      const action = nextDeviceAction(this.demand(), this.history, this.policy);
+      this.history = afterAction(this.history, action);
       if (action === "idle") {
         await new Promise<void>((resolve) => {
           this.wake = resolve;
@@ -188,71 +225,28 @@ export class LocalEngine implements Engine {
   }
 
   private async perform(action: Exclude<DeviceAction, "idle">): Promise<void> {
-    if (action === "prefill") await this.prefill();
-    else if (action === "decode") await this.decode();
-    else if (action === "update") await this.takeUpdate();
-    else await this.answer();
-  }
-
-  private async prefill(): Promise<void> {
-    const parts = this.former.formPrefill();
-    const drawn = await this.times.measure("prefill", () => this.parts.prefill(parts));
-    for (const [i, { sequence, from, to }] of parts.entries()) {
-      this.counters.promptTokens += to - from;
-      if (!this.jobs.isHere(sequence)) continue;
-      this.former.advance(sequence, to);
-      this.take(sequence, drawn[i] as Drawn);
-    }
-  }
-
-  private async decode(): Promise<void> {
-    const work = this.former.formDecode();
-    if (work === null) return;
-    const drawn = await this.times.measure("decode", () => this.parts.decode(work));
-    this.counters.decodeSteps += work.steps;
-    for (const [i, sequence] of work.sequences.entries()) {
-      if (this.jobs.isHere(sequence)) this.take(sequence, drawn[i] as Drawn);
-    }
-  }
-
-  private take(sequence: Sequence, drawn: Drawn): void {
-    const before = sequence.sampled;
-    const result = appendDrawn(sequence, drawn, this.version, this.parts.decodeText);
-    this.counters.sampledTokens += sequence.sampled - before;
-    if (drawn.ids.length > 0) this.former.advance(sequence, Math.max(sequence.computed, sequence.length - 1));
-    if (drawn.error !== undefined) this.finish(sequence, null, drawn.error);
-    else if (result !== null) this.finish(sequence, result);
-  }
-
-  private async takeUpdate(): Promise<void> {
-    const job = this.jobs.updates[0] as Job<UpdateRequest, UpdateResult>;
-    const fault = this.faults.take(this.updatesDone + 1);
-    const versionBefore = this.version;
-    if (fault === "device-lost") this.parts.loseDevice();
-    try {
-      const step = () => this.parts.update(job.request, fault === "nan-grad" ? fault : null);
-      const result = await this.times.measure("train", step);
-      if (result.skipped === null) this.version++;
-      this.pool.clearCache();
-      this.committed = await this.parts.snapshot({ optimizer: true });
-      job.resolve({ ...result, version: this.version });
-    } catch (thrown) {
-      // A step that was taken is lost with the device, and taken again from the state before it.
-      if (isLoss(thrown)) this.version = versionBefore;
-      if (isLoss(thrown)) throw thrown;
-      job.reject(thrown);
-    }
-    this.jobs.updates.shift();
-    this.updatesDone++;
+    if (action === "prefill") await this.generations.prefill();
+    else if (action === "decode") await this.generations.decode();
+    else if (action === "train") await this.training.quantum();
+    else if (action === "score") await this.answer();
+    else await this.training.step((stepped) => this.publish(stepped), this.drains);
     this.admitHeld();
+  }
+
+  /** Makes the weights an optimizer step left the policy. Its state lasts first: a loss before that takes the step back. */
+  private async publish(stepped: boolean): Promise<number> {
+    this.committed = await this.parts.snapshot({ optimizer: true });
+    if (stepped) this.generations.renew(++this.version, this.policy.inFlight === "keep");
+    return this.version;
   }
 
   private async answer(): Promise<void> {
     const score = this.jobs.scores[0];
     const snapshot = this.jobs.snapshots[0];
     try {
-      if (score !== undefined) score.resolve(await this.parts.score(score.request));
-      else if (snapshot !== undefined) {
+      if (score !== undefined) {
+        score.resolve(await this.times.measure("score", () => score.request(this.parts)));
+      } else if (snapshot !== undefined) {
         const state = this.committed ?? (await this.parts.snapshot(snapshot.request));
         snapshot.resolve({ ...stateFor(snapshot.request, state), version: this.version });
       }
@@ -266,19 +260,18 @@ export class LocalEngine implements Engine {
   /** A lost device is reopened from the last committed state and all work starts over; other faults end the calls. */
   private async recover(thrown: unknown, action: DeviceAction): Promise<void> {
     if (!isLoss(thrown)) {
-      const failed = action === "prefill" || action === "decode" ? [...this.jobs.generations.values()] : [];
-      for (const job of failed) this.finish(job.request, null, thrown);
+      if (action === "prefill" || action === "decode") this.generations.failAll(thrown);
       return;
     }
-    this.counters.deviceLosses++;
+    this.deviceLosses++;
     if (++this.lossesInARow > maxLossesInARow) {
       this.closed = true;
       this.failEverything(thrown);
       return;
     }
     this.parts.dispose();
-    this.former.requeueAll();
-    this.pool.clearCache();
+    this.generations.startOver(this.version);
+    this.training.startOver();
     try {
       this.parts = await this.options.open(this.committed);
     } catch (failure) {
@@ -287,14 +280,9 @@ export class LocalEngine implements Engine {
     }
   }
 
-  private finish(sequence: Sequence, result: GenerateResult | null, error?: unknown): void {
-    this.former.remove(sequence);
-    this.counters.cachedTokens += sequence.cachedTokens;
-    this.jobs.end(sequence, result, error);
-  }
-
   private failEverything(error: unknown): void {
-    for (const job of [...this.jobs.generations.values()]) this.finish(job.request, null, error);
+    this.generations.failAll(error);
+    this.training.rejectAll(error);
     this.jobs.rejectQueued(error);
   }
 }

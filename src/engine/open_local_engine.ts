@@ -7,6 +7,7 @@ import { memoryWeights } from "../model/memory_weights.ts";
 import { Model } from "../model/model.ts";
 import type { Files } from "../schema/files.ts";
 import { Tokenizer } from "../text/tokenizer.ts";
+import { criticMoments, openCriticModel } from "./critic_files.ts";
 import type { EngineOptions } from "./engine_options.ts";
 import type { ModelState } from "./engine_parts.ts";
 import { parseEngineFaults } from "./faults.ts";
@@ -34,6 +35,7 @@ export async function openLocalEngine(host: EngineHost, options: EngineOptions):
     limits: { maxSequences: options.maxSequences, prefillTokens: options.prefillTokens, burst: options.burst },
     version: options.version,
     faults,
+    policy: { inFlight: options.inFlight, stepsPerQuantum: options.stepsPerQuantum },
   });
 }
 
@@ -50,9 +52,12 @@ async function openParts(
     const source = saved === undefined ? folder : await memoryWeights("model.safetensors", saved);
     const model = await Model.load(device, folder.config, source);
     const reference = await openReference(host.files, device, options);
-    const parts = new ModelParts({ model, reference, options, clock: host.clock, decodeText });
+    const critic = await openCriticModel(host.files, device, options, state);
+    const parts = new ModelParts({ model, reference, critic, options, clock: host.clock, decodeText });
     const moments = state === null ? await savedMoments(host.files, options) : state.files["optimizer.safetensors"];
     if (moments !== undefined) await parts.restoreOptimizer(moments);
+    const criticSaved = await criticMoments(host.files, options, state);
+    if (criticSaved !== undefined) await parts.restoreCritic(criticSaved);
     return parts;
   } catch (thrown) {
     device.close();

@@ -38,6 +38,7 @@ function batchOf(
     normalisation: t.normalisation as Normalisation,
     normalisationLength: t.normalisationLength,
     maxRowTokens: microBatchTokens,
+    maxCallTokens: microBatchTokens,
     missingReward: missing === "drop" ? "exclude" : "fill",
     rewardFill: missing === "drop" ? 0 : missing,
     skipZeroAdvantage: t.klCoef === 0 && t.entropyCoef === 0,
@@ -82,6 +83,8 @@ export function metricsLine(
     "device/prefill_s": device.prefill,
     "device/decode_s": device.decode,
     "device/train_s": device.train,
+    "device/optimizer_s": device.optimizer,
+    "device/score_s": device.score,
     "device/idle_s": device.idle,
   };
 }
@@ -92,6 +95,8 @@ export function deviceTimeSince(now: DeviceTime, before: DeviceTime): DeviceTime
     prefill: now.prefill - before.prefill,
     decode: now.decode - before.decode,
     train: now.train - before.train,
+    optimizer: now.optimizer - before.optimizer,
+    score: now.score - before.score,
     idle: now.idle - before.idle,
   };
 }

@@ -38,6 +38,8 @@ export class BatchFormer {
   private readonly running: Sequence[] = [];
   /** Preemptions so far. */
   preemptions = 0;
+  /** Policy version of the weights; cached pages of another one are not shared. */
+  version = 0;
 
   constructor(pool: BlockPool, limits: BatchLimits) {
     this.pool = pool;
@@ -89,13 +91,28 @@ export class BatchFormer {
     return [...this.running, ...this.waiting];
   }
 
-  /** Frees all pages and puts every sequence back in the queue, in order: after a device loss. */
-  requeueAll(): void {
-    for (const s of this.running) {
+  /** Frees the pages of running sequences and puts these back in the queue, in order: their keys and values are gone. */
+  requeue(which: (sequence: Sequence) => boolean = () => true): void {
+    const running = this.running.splice(0);
+    const again = running.filter(which);
+    for (const s of again) {
       s.releasePages(this.pool);
       s.preemptions++;
     }
-    this.waiting.unshift(...this.running.splice(0));
+    this.running.push(...running.filter((s) => !again.includes(s)));
+    this.waiting.unshift(...again);
+  }
+
+  /**
+   * The weights have changed. Sequences that decode go on with the keys and values they have (`keep`), or compute them
+   * anew; those whose prompt is not through begin again in any case, so that a reply that mixes weights shows it by its
+   * versions.
+   */
+  renew(version: number, keep: boolean): void {
+    this.version = version;
+    this.requeue((s) => !(keep && s.isDecoding));
+    for (const s of this.running) s.stopPublishing();
+    this.pool.clearCache();
   }
 
   /** True when a prefill step can do something now. */
@@ -152,7 +169,7 @@ export class BatchFormer {
   }
 
   private admit(sequence: Sequence): void {
-    sequence.attachCached(this.pool);
+    sequence.attachCached(this.pool, this.pool.root(this.version, ""));
     if (!sequence.reserve(this.pool, sequence.length + 1)) {
       sequence.releasePages(this.pool);
       this.waiting.unshift(sequence);

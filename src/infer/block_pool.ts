@@ -6,12 +6,13 @@ export interface CachedPage {
   readonly node: number;
 }
 
-/** The empty prefix: parent of every first page. */
-export const rootNode = 0;
+/** Stands for no prefix at all: nothing can be found or published under it. */
+export const noNode = 0;
 
 /**
  * Book-keeping of the paged key-value cache. Pages are counted by their users. A full page can be found again by what
- * its content depends on, the chain of all tokens up to its end: its key is (node of the page before it, its tokens).
+ * its content depends on, the weights and the chain of all tokens up to its end: its key is (node of the page before it,
+ * its tokens), and the node before the first page stands for the weights.
  * Unused cached pages are evicted least recently used first. Pure: the pages themselves live on the device.
  */
 export class BlockPool {
@@ -22,7 +23,8 @@ export class BlockPool {
   private readonly byKey = new Map<string, CachedPage>();
   private readonly keyOf = new Map<number, string>();
   private idleCached = 0;
-  private lastNode = rootNode;
+  private readonly roots = new Map<string, number>();
+  private lastNode = noNode;
 
   constructor(pageCount: number) {
     this.pageCount = pageCount;
@@ -46,6 +48,14 @@ export class BlockPool {
     if (page === null) return null;
     this.users[page] = 1;
     return page;
+  }
+
+  /** The empty prefix under some weights: a policy version, and the adapter on top of it (empty for none). */
+  root(version: number, adapter: string): number {
+    const key = `${version}/${adapter}`;
+    const node = this.roots.get(key) ?? ++this.lastNode;
+    this.roots.set(key, node);
+    return node;
   }
 
   /** Adds a user to the cached page that follows `parent` with exactly `tokens`; null when there is none. */
@@ -97,6 +107,7 @@ export class BlockPool {
       if (this.users[page] === 0) this.free.push(page);
     }
     this.byKey.clear();
+    this.roots.clear();
     this.idleCached = 0;
   }
 

@@ -1,6 +1,6 @@
 import { pageTokens } from "../ops/kv_pages.ts";
 import type { GenerateRequest, GenerateResult } from "../schema/engine.ts";
-import { type BlockPool, rootNode } from "./block_pool.ts";
+import { type BlockPool, noNode } from "./block_pool.ts";
 
 /** A generation in flight: its tokens, which of them have keys and values in the cache, and its pages. */
 export class Sequence {
@@ -17,7 +17,7 @@ export class Sequence {
   cachedTokens = 0;
   /** Times it lost its pages to others and started over. */
   preemptions = 0;
-  private node = rootNode;
+  private node = noNode;
   private publishedPages = 0;
 
   /** `mostTokens` bounds prompt and reply together. */
@@ -49,8 +49,9 @@ export class Sequence {
     return this.sampled > 0 && this.computed === this.length - 1;
   }
 
-  /** Takes cached pages for the longest known prefix, leaving at least one token to compute. */
-  attachCached(pool: BlockPool): void {
+  /** Takes cached pages for the longest known prefix under `root`, leaving at least one token to compute. */
+  attachCached(pool: BlockPool, root: number): void {
+    this.node = root;
     while ((this.publishedPages + 1) * pageTokens < this.length) {
       const from = this.publishedPages * pageTokens;
       const found = pool.share(this.node, this.tokens.subarray(from, from + pageTokens));
@@ -82,6 +83,11 @@ export class Sequence {
     }
   }
 
+  /** Its pages hold keys and values of weights that have changed since: they serve it alone from now on. */
+  stopPublishing(): void {
+    this.publishedPages = Number.POSITIVE_INFINITY;
+  }
+
   /** Appends one sampled token. */
   append(id: number, logprob: number, version: number): void {
     const at = this.sampled;
@@ -96,7 +102,7 @@ export class Sequence {
     for (const page of this.pages) pool.release(page);
     this.pages.length = 0;
     this.computed = 0;
-    this.node = rootNode;
+    this.node = noNode;
     this.publishedPages = 0;
   }
 

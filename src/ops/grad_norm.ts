@@ -12,7 +12,7 @@ const settle = kernel("grad_norm", wgsl.grad_norm, "settle", ["part", "bad", "st
 
 /** What `gradNorm` writes: (4) f32. */
 export interface GradNormStats {
-  /** Global norm of the finite gradients. */
+  /** Global norm of the finite gradients, times the factor. */
   norm: number;
   /** Factor the step multiplies every gradient by. */
   scale: number;
@@ -26,6 +26,8 @@ export interface GradNormStats {
 export interface GradNormOptions {
   /** Gradients are scaled down to this norm; 0 never. */
   readonly maxNorm: ScalarArg;
+  /** All gradients are multiplied by it before anything else: the normalisation of a batch collected in parts. Default 1. */
+  readonly factor?: ScalarArg;
   /** Bounds one storage binding, for tests. */
   readonly windowBytes?: number;
 }
@@ -35,14 +37,14 @@ const elementsPerPart = 512;
 
 /**
  * Records the global norm over gradient buffers of fixed size, any size, into `stats` (4) f32 that `adamw` obeys and
- * `decodeGradNorm` reads: norm, scale = min(1, maxNorm / (norm + 1e-6)), skipped, number of non-finite gradients.
+ * `decodeGradNorm` reads: norm of factor * gradients, scale = factor * min(1, maxNorm / (norm + 1e-6)), skipped, number of non-finite gradients.
  * @throws ShapeError when stats is not (4), or a buffer has a dynamic axis.
  */
 export function gradNorm(
   plan: PlanBuilder,
   grads: readonly Tensor[],
   stats: Tensor,
-  { maxNorm, windowBytes }: GradNormOptions,
+  { maxNorm, factor = 1, windowBytes }: GradNormOptions,
 ): void {
   requireDims("grad_norm.stats", [4], stats, "Pass four numbers.");
   for (const t of grads) {
@@ -59,7 +61,13 @@ export function gradNorm(
   for (const [i, window] of windows.entries()) {
     plan.dispatch(square, {
       tensors: { grads: window, part, bad },
-      scalars: { count: maxElements(window.shape), first_part: first, parts: counts[i] as number, max_norm: 0 },
+      scalars: {
+        count: maxElements(window.shape),
+        first_part: first,
+        parts: counts[i] as number,
+        max_norm: 0,
+        factor: 1,
+      },
       constants: grid.constants,
       workgroups: groupsOver(grid, window.shape),
     });
@@ -67,7 +75,7 @@ export function gradNorm(
   }
   plan.dispatch(settle, {
     tensors: { part, bad, stats },
-    scalars: { count: 0, first_part: 0, parts, max_norm: maxNorm },
+    scalars: { count: 0, first_part: 0, parts, max_norm: maxNorm, factor },
     constants: { WG: 64 },
     workgroups: [1],
   });

@@ -124,7 +124,22 @@ export interface TrainRow {
   oldLogprob: Float32Array;
   /** Log-probability under the reference policy, where a KL term is on. */
   refLogprob?: Float32Array;
+  /** What the critic said of the state before each record's token, and what it should say; where a critic learns. */
+  oldValue?: Float32Array;
+  returns?: Float32Array;
 }
+
+/** One optimizer step of the critic: the clipped value loss under the records' weights. */
+export interface CriticUpdateRequest {
+  id: string;
+  rows: readonly TrainRow[];
+  optimizer: OptimizerConfig;
+  /** How far a value may move from the old one before its loss is clipped; 0 turns the clip off. */
+  clipRange: number;
+}
+
+/** Estimators of a KL from sampled tokens; "+" has the gradient of k2. */
+export type KlKind = "k1" | "abs" | "k2" | "k3" | "k3_noclamp" | "k1+" | "k3+";
 
 /** Which token loss the step computes. */
 export interface LossConfig {
@@ -137,7 +152,7 @@ export interface LossConfig {
   dualClip: number;
   /** Weight and estimator of the KL to refLogprob; 0 turns it off. */
   klCoef: number;
-  klKind: "k1" | "k2" | "k3";
+  klKind: KlKind;
   entropyCoef: number;
 }
 
@@ -152,12 +167,26 @@ export interface OptimizerConfig {
   maxGradNorm: number;
 }
 
+/** Rows whose gradients are added to those of the next optimizer step, before it is asked for. */
+export interface AccumulateRequest {
+  id: string;
+  rows: readonly TrainRow[];
+  loss: LossConfig;
+}
+
+/** Numbers of accumulated rows; `loss` and means are over these rows alone. */
+export type AccumulateResult = Omit<UpdateResult, "skipped" | "gradNorm" | "drainMs">;
+
 /** One optimizer step. The engine splits rows into micro-batches; the split cannot change the result's meaning. */
 export interface UpdateRequest {
   id: string;
   rows: readonly TrainRow[];
   loss: LossConfig;
   optimizer: OptimizerConfig;
+  /** True: `rows` come on top of what `accumulate` collected since the last step, which is dropped otherwise. */
+  accumulated?: boolean;
+  /** Factor of all gradients and of the reported loss: what normalises a step collected in parts. Default 1. */
+  gradientScale?: number;
 }
 
 /** Why an optimizer step changed nothing. */
@@ -185,7 +214,39 @@ export interface UpdateResult {
   computedTokens: number;
   /** Current log-probability of every record, row by row, before the step. */
   logprobs: Float32Array;
+  /** Time the device spent on it. */
   trainMs: number;
+  /** How long new sequences were held back for those in flight to end; 0 where an update does not wait for them. */
+  drainMs: number;
+}
+
+/** Numbers of one step of the critic. */
+export interface CriticResult {
+  skipped: SkipReason | null;
+  /** Sum over records of weight * value loss. */
+  loss: number;
+  gradNorm: number;
+  /** Share of records whose value loss was clipped. */
+  clipFrac: number;
+}
+
+/** What the engine's models say of the records of training rows, before anything is learnt from them. */
+export interface ScoreRowsRequest {
+  id: string;
+  rows: readonly TrainRow[];
+  temperature: number;
+  /** Which models are asked: the policy as it is now, the reference policy, the critic. */
+  policy: boolean;
+  reference: boolean;
+  values: boolean;
+}
+
+/** Record by record, row by row; null where the model was not asked. */
+export interface ScoreRowsResult {
+  logprobs: Float32Array | null;
+  entropies: Float32Array | null;
+  refLogprobs: Float32Array | null;
+  values: Float32Array | null;
 }
 
 /** What a harness or a person may want to know about the running engine. */
@@ -206,7 +267,11 @@ export interface EngineInfo {
 export interface DeviceTime {
   prefill: number;
   decode: number;
+  /** Forward and backward passes of training, reference policy included. */
   train: number;
+  /** Optimizer steps, with reading back the state they leave. */
+  optimizer: number;
+  score: number;
   idle: number;
 }
 
@@ -238,7 +303,19 @@ export interface Engine {
   /** @throws LeydenError "context_length_exceeded" when prompt plus one token do not fit. */
   generate(request: GenerateRequest): Promise<GenerateResult>;
   score(request: ScoreRequest): Promise<ScoreResult>;
-  /** Waits until no sequence is in flight, then takes one optimizer step and publishes the new version. */
+  /** @throws LeydenError "train_row", "train_row_too_long"; "no_reference" or "no_critic" when it was opened without. */
+  scoreRows(request: ScoreRowsRequest): Promise<ScoreRowsResult>;
+  /** The critic is beside the policy: its step changes no version. @throws as scoreRows */
+  updateCritic(request: CriticUpdateRequest): Promise<CriticResult>;
+  /**
+   * Adds gradients of rows to the next optimizer step, at the present weights, in quanta between other work.
+   * Requests to accumulate and to update are served in the order they came in.
+   */
+  accumulate(request: AccumulateRequest): Promise<AccumulateResult>;
+  /**
+   * Takes one optimizer step and publishes the new version: once no sequence is in flight when the engine was opened
+   * with inFlight "drain"; else between two bursts, after which sequences in flight go on.
+   */
   update(request: UpdateRequest): Promise<UpdateResult>;
   /** Holds new generations until `resume`; resolves when those in flight have ended. */
   drain(): Promise<void>;

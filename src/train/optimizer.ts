@@ -29,11 +29,11 @@ export class Optimizer {
     };
   }
 
-  /** One step on the present gradients; with a gradient that is not finite nothing changes. */
-  async step(config: OptimizerConfig): Promise<{ gradNorm: number; finite: boolean }> {
+  /** One step on `factor` times the present gradients; with a gradient that is not finite nothing changes. */
+  async step(config: OptimizerConfig, factor = 1): Promise<{ gradNorm: number; finite: boolean }> {
     this.plan ??= this.record();
     const plan = await this.plan;
-    const values = { ...adamwValues(config, this.steps + 1), maxGradNorm: config.maxGradNorm };
+    const values = { ...adamwValues(config, this.steps + 1), maxGradNorm: config.maxGradNorm, factor };
     const { stats } = await plan.run(values, {});
     const { norm, skipped } = decodeGradNorm(stats as Float32Array);
     if (!skipped) this.steps++;
@@ -53,7 +53,7 @@ export class Optimizer {
     const builder = new PlanBuilder(this.device, "optimizer");
     const stats = builder.temp([4], "stats");
     const grads = this.gradients.segments();
-    gradNorm(builder, grads, stats, { maxNorm: builder.scalar("maxGradNorm") });
+    gradNorm(builder, grads, stats, { maxNorm: builder.scalar("maxGradNorm"), factor: builder.scalar("factor") });
     const [params, m, v] = [this.parameters, ...Object.values(this.moments)].map((p) => p.segments()) as [
       Tensor[],
       Tensor[],

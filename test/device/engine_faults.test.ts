@@ -123,7 +123,7 @@ describe("an engine for serving only", () => {
     const model = Model.initialize(device, parseHfConfig(qwen3Config), { seed: 5 });
     const options = { ...engineDefaults, modelFolder: "", kvTokens: 256, train: false };
     const parts = new ModelParts({ model, options, clock, decodeText: () => "" });
-    await expect(parts.update(update("u"), null)).rejects.toThrow("opened for serving only");
+    await expect(parts.accumulate(update("u"), { fault: null })).rejects.toThrow("opened for serving only");
     parts.dispose();
   });
 });

@@ -1,13 +1,32 @@
 import type { Clock } from "../../src/core/clock.ts";
-import { DeviceError } from "../../src/core/errors.ts";
-import type { EngineParts, ModelState } from "../../src/engine/engine_parts.ts";
+import { DeviceError, LeydenError } from "../../src/core/errors.ts";
+import type { EngineParts, GradientOptions, Gradients, ModelState } from "../../src/engine/engine_parts.ts";
 import type { EngineFault } from "../../src/engine/faults.ts";
 import { LocalEngine } from "../../src/engine/local_engine.ts";
 import type { Drawn } from "../../src/infer/runner.ts";
 import type { Sequence } from "../../src/infer/sequence.ts";
-import type { GenerateRequest, UpdateRequest, UpdateResult } from "../../src/schema/engine.ts";
+import type { DevicePolicy } from "../../src/schedule/device_schedule.ts";
+import type {
+  AccumulateRequest,
+  GenerateRequest,
+  TrainRow,
+  UpdateRequest,
+  UpdateResult,
+} from "../../src/schema/engine.ts";
 
 const clock: Clock = { now: () => 0, monotonic: () => 0, sleep: async () => {} };
+
+const noStatistics = {
+  loss: 0,
+  entropy: 0,
+  clipFrac: 0,
+  dualClipFrac: 0,
+  approxKl: 0,
+  logprobDiffMax: 0,
+  tokens: 0,
+  computedTokens: 0,
+  trainMs: 0,
+};
 
 /** A model whose next token is the sum of all tokens plus its weight, modulo 50: any mix-up of tokens shows. */
 class CountingParts implements EngineParts {
@@ -23,6 +42,7 @@ class CountingParts implements EngineParts {
   readonly pageCount = 12;
   readonly log: string[];
   weight: number;
+  private gradient = 0;
   private lost = false;
   /** Number of the snapshot at which the device is lost; 0: never. */
   loseAtSnapshot = 0;
@@ -66,25 +86,45 @@ class CountingParts implements EngineParts {
     return { logprobs: new Float32Array([0, -1]), entropies: new Float32Array([0, 2]) };
   }
 
-  async update(request: UpdateRequest, fault: "nan-grad" | null): Promise<Omit<UpdateResult, "version">> {
+  scoreRows(): never {
+    throw new LeydenError("no_reference", "The counting model answers no rows.");
+  }
+
+  updateCritic(): never {
+    throw new LeydenError("no_critic", "The counting model has no critic.");
+  }
+
+  clearGradients(): void {
+    this.gradient = 0;
+  }
+
+  /** A row's "gradient" is its first id; a pass has one quantum per row. */
+  async accumulate({ rows }: Pick<AccumulateRequest, "rows">, { between, fault }: GradientOptions): Promise<Gradients> {
+    for (const [i, row] of rows.entries()) {
+      if (i > 0) await between?.();
+      await Promise.resolve();
+      if (this.lost) throw new DeviceError("device_lost", "The GPU device was lost: test.");
+      if (row.ids.length === 0) throw new LeydenError("train_row", "Training row is empty.");
+      this.log.push(`train ${row.ids[0]}`);
+      this.gradient += row.ids[0] as number;
+    }
+    if (fault !== null) this.gradient = Number.NaN;
+    return { ...noStatistics, logprobs: Float32Array.from(rows, (row) => -(row.ids[0] as number)) };
+  }
+
+  async step({
+    id,
+    accumulated,
+    gradientScale = 1,
+  }: UpdateRequest): Promise<Omit<UpdateResult, "version" | "drainMs">> {
     await Promise.resolve();
     if (this.lost) throw new DeviceError("device_lost", "The GPU device was lost: test.");
-    this.log.push(`update ${request.id}`);
-    if (fault === null) this.weight++;
-    return {
-      skipped: fault === null ? null : "nan_gradient",
-      loss: 0,
-      gradNorm: 0,
-      entropy: 0,
-      clipFrac: 0,
-      dualClipFrac: 0,
-      approxKl: 0,
-      logprobDiffMax: 0,
-      tokens: 0,
-      computedTokens: 0,
-      logprobs: new Float32Array(0),
-      trainMs: 0,
-    };
+    this.log.push(`update ${id}`);
+    if (accumulated !== true) this.gradient = 0;
+    const bad = Number.isNaN(this.gradient);
+    if (!bad) this.weight += 1 + this.gradient * gradientScale;
+    this.gradient = 0;
+    return { ...noStatistics, skipped: bad ? "nan_gradient" : null, gradNorm: 0, logprobs: new Float32Array(0) };
   }
 
   async snapshot(): Promise<ModelState> {
@@ -105,6 +145,7 @@ class CountingParts implements EngineParts {
 export async function openEngine(
   faults: readonly EngineFault[] = [],
   loseAtSnapshot = 0,
+  policy?: DevicePolicy,
 ): Promise<{ engine: LocalEngine; log: string[] }> {
   const log: string[] = [];
   const engine = await LocalEngine.open({
@@ -117,6 +158,7 @@ export async function openEngine(
     limits: { maxSequences: 4, prefillTokens: 32, burst: 4 },
     version: 0,
     faults,
+    ...(policy === undefined ? {} : { policy }),
   });
   return { engine, log };
 }
@@ -156,6 +198,19 @@ export const emptyUpdate = (id: string): UpdateRequest => ({
   },
   optimizer: { learningRate: 0, beta1: 0.9, beta2: 0.95, eps: 1e-8, weightDecay: 0, maxGradNorm: 1 },
 });
+
+/** A row whose "gradient" on CountingParts is `id`. */
+export function countingRow(id: number): TrainRow {
+  const one = new Float32Array(1);
+  return {
+    ids: Int32Array.of(id),
+    src: new Int32Array(1),
+    target: new Int32Array(1),
+    weight: one,
+    advantage: one,
+    oldLogprob: one,
+  };
+}
 
 /** What CountingParts draws, worked out apart from it. */
 export function expected(prompt: number[], count: number, weight = 0): number[] {

@@ -58,6 +58,7 @@ export const fakeCodec: ChatCodec = {
     const thought = reasoningContent === null ? "" : `<think>${reasoningContent}</think>`;
     return Int32Array.from([...codes(`${thought}${content ?? ""}${calls}`), stopId]);
   },
+  encodeText: (text) => Int32Array.from(codes(text)),
   parseReply(ids): ParsedReply {
     const text = decode(ids);
     const thinking = /<think>(.*?)<\/think>/s.exec(text);
@@ -138,6 +139,9 @@ export class FakeEngine implements Engine {
   }
 
   score: Engine["score"] = unused;
+  scoreRows: Engine["scoreRows"] = unused;
+  updateCritic: Engine["updateCritic"] = unused;
+  accumulate: Engine["accumulate"] = unused;
   update: Engine["update"] = unused;
   drain: Engine["drain"] = unused;
   resume: Engine["resume"] = unused;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { BlockPool, rootNode } from "../../src/infer/block_pool.ts";
+import { BlockPool } from "../../src/infer/block_pool.ts";
 import { pageTokens } from "../../src/ops/kv_pages.ts";
 
 const page = (fill: number): Int32Array => new Int32Array(pageTokens).fill(fill);
@@ -10,10 +10,10 @@ describe("BlockPool", () => {
     const pool = new BlockPool(4);
     const a = pool.take() as number;
     const b = pool.take() as number;
-    const nodeA = pool.publish(a, rootNode, page(1));
+    const nodeA = pool.publish(a, pool.root(0, ""), page(1));
     pool.publish(b, nodeA, page(2));
-    expect(pool.share(rootNode, page(2))).toBeNull();
-    expect(pool.share(rootNode, page(1))?.page).toBe(a);
+    expect(pool.share(pool.root(0, ""), page(2))).toBeNull();
+    expect(pool.share(pool.root(0, ""), page(1))?.page).toBe(a);
     expect(pool.share(nodeA, page(2))?.page).toBe(b);
   });
 
@@ -21,15 +21,15 @@ describe("BlockPool", () => {
     const pool = new BlockPool(2);
     const a = pool.take() as number;
     const b = pool.take() as number;
-    pool.publish(a, rootNode, page(1));
-    pool.publish(b, rootNode, page(2));
+    pool.publish(a, pool.root(0, ""), page(1));
+    pool.publish(b, pool.root(0, ""), page(2));
     pool.release(a);
     pool.release(b);
     expect(pool.available).toBe(2);
-    pool.release(pool.share(rootNode, page(1))?.page as number);
+    pool.release(pool.share(pool.root(0, ""), page(1))?.page as number);
     expect(pool.take()).toBe(b);
-    expect(pool.share(rootNode, page(2))).toBeNull();
-    expect(pool.share(rootNode, page(1))?.page).toBe(a);
+    expect(pool.share(pool.root(0, ""), page(2))).toBeNull();
+    expect(pool.share(pool.root(0, ""), page(1))?.page).toBe(a);
   });
 
   it("refuses a release without a user", () => {
@@ -54,9 +54,9 @@ describe("BlockPool", () => {
           } else if (kind === 1 && held.length > 0) {
             pool.release(held.splice(move % held.length, 1)[0] as number);
           } else if (kind === 2 && held.length > 0) {
-            pool.publish(held[move % held.length] as number, rootNode, page(move % 7));
+            pool.publish(held[move % held.length] as number, pool.root(0, ""), page(move % 7));
           } else if (kind === 3) {
-            const found = pool.share(rootNode, page(move % 7));
+            const found = pool.share(pool.root(0, ""), page(move % 7));
             if (found !== null) held.push(found.page);
           } else if (kind === 4 && move > 90) {
             pool.clearCache();
@@ -67,5 +67,16 @@ describe("BlockPool", () => {
         expect(pool.available).toBe(6);
       }),
     );
+  });
+
+  it("keeps the pages of different weights and adapters apart", () => {
+    const pool = new BlockPool(3);
+    const a = pool.take() as number;
+    pool.publish(a, pool.root(1, ""), page(1));
+    expect(pool.share(pool.root(2, ""), page(1))).toBeNull();
+    expect(pool.share(pool.root(1, "writer"), page(1))).toBeNull();
+    expect(pool.share(pool.root(1, ""), page(1))?.page).toBe(a);
+    pool.clearCache();
+    expect(pool.share(pool.root(1, ""), page(1))).toBeNull();
   });
 });
