@@ -69,13 +69,12 @@ describe("controller, gateway and agent", () => {
   });
 
   it("do so with a controller that only has HTTP", async () => {
-    const { app, url, create } = await gatewayWithModel();
+    const { url, create } = await gatewayWithModel();
     const client = new HttpClient({
       fetch,
       clock: systemClock,
       gatewayUrl: url,
       key,
-      keyOf: (rolloutId, attemptId) => app.issueKey(rolloutId, attemptId),
       dialects: "all",
       pollMs: 20,
     });

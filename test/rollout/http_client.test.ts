@@ -106,6 +106,55 @@ describe("HttpClient", () => {
     ]);
   });
 
+  it("waits for changes where the gateway tells of them", async () => {
+    const answers = [
+      { cursor: 7, changes: [] },
+      { cursor: 9, changes: [] },
+      { cursor: 12, changes: [{ rollout_id: "a", kind: "activity" }] },
+    ];
+    const { sent, fetchFake } = fakeGateway(({ path }) => {
+      if (path.endsWith("/calls")) {
+        const failure = { attempt: "0", http_status: 503, timestamp: 4, code: "device_lost" };
+        return { body: { calls: [], failures: [failure, { ...failure, attempt: "1" }] } };
+      }
+      return { body: answers.shift() };
+    });
+    const { client: http } = client(fetchFake);
+    const cursor = await http.cursor();
+    expect([cursor, http.reportsActivity]).toEqual([7, true]);
+    expect(await http.watch(cursor, new AbortController().signal)).toEqual({
+      cursor: 12,
+      changes: [{ rolloutId: "a", kind: "activity" }],
+    });
+    expect(await http.failedCalls("a", "0")).toEqual([{ httpStatus: 503, timestamp: 4 }]);
+    expect(sent.map(({ path }) => path)).toEqual([
+      "/api/changes?after=-1&wait_seconds=0",
+      "/api/changes?after=7&wait_seconds=20",
+      "/api/changes?after=9&wait_seconds=20",
+      "/api/rollouts/a/calls",
+    ]);
+  });
+
+  it("stops waiting when it is told to", async () => {
+    const { fetchFake } = fakeGateway(() => ({ body: { cursor: 0, changes: [] } }));
+    const stop = new AbortController();
+    const hanging = ((url: string, init: RequestInit) => {
+      if (String(url).includes("after=-1")) return fetchFake(url, init);
+      return new Promise((_, reject) => init.signal?.addEventListener("abort", () => reject(init.signal?.reason)));
+    }) as typeof fetch;
+    const { client: http } = client(hanging);
+    const watched = http.watch(await http.cursor(), stop.signal);
+    stop.abort();
+    await expect(watched).rejects.toMatchObject({ code: "cancelled" });
+  });
+
+  it("does without what only Leyden's gateway tells", async () => {
+    const { fetchFake } = fakeGateway(({ path }) => (path.startsWith("/api/rollouts?") ? { body: [] } : undefined));
+    const { client: http } = client(fetchFake);
+    expect([await http.cursor(), http.reportsActivity]).toEqual([0, false]);
+    expect(await http.failedCalls("a", "0")).toEqual([]);
+  });
+
   it("gives agents their address and key", async () => {
     const { fetchFake } = fakeGateway(() => undefined);
     const own = client(fetchFake, { dialects: "agl", agentUrl: "http://agents/" }).client;
@@ -114,6 +163,9 @@ describe("HttpClient", () => {
       openaiBaseUrl: "http://agents/proxy/rollout/r/attempt/0/mode/train/openai/v1",
       eventUrl: "http://agents/api/rollouts/r/attempt/0/events",
     });
+    const { sent, fetchFake: leyden } = fakeGateway(() => ({ body: { key: "lrk-1" } }));
+    expect(await client(leyden).client.access(rollout("a/b"), "0")).toMatchObject({ key: "lrk-1" });
+    expect(sent.map(({ method, path }) => `${method} ${path}`)).toEqual(["POST /api/rollouts/a%2Fb/attempt/0/key"]);
     const scoped = client(fetchFake, { keyOf: async (id, attempt) => `only-${id}-${attempt}` }).client;
     expect(await scoped.access(rollout("r"), "0")).toMatchObject({
       key: "only-r-0",
