@@ -7,7 +7,7 @@ struct Dims { count: u32, width: u32, scale: f32, first: u32, rows: u32 }
 
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> ids: array<u32>;         // (T)
-@group(0) @binding(2) var<storage, read> w: array<f32>;           // (rows,C)
+@group(0) @binding(2) var<storage, read> w: array<f32>;           // (rows,C), or packed as f16 or i8
 @group(0) @binding(3) var<storage, read> pos: array<u32>;         // (T), or ids when there are no learned positions
 @group(0) @binding(4) var<storage, read> wpe: array<f32>;         // (P,C)
 @group(0) @binding(5) var<storage, read_write> y: array<f32>;     // (T,C)
@@ -19,6 +19,9 @@ struct Dims { count: u32, width: u32, scale: f32, first: u32, rows: u32 }
 
 //!include "span.wgsl"
 
+/// Element i of the table; src/ops/embedding.ts has other texts for packed tables.
+fn w_1(i: u32) -> f32 { return w[i]; }
+
 @compute @workgroup_size(WG)
 fn forward(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
            @builtin(local_invocation_index) lane: u32) {
@@ -26,7 +29,7 @@ fn forward(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups:
   var cell = cell_of(span.first, dims.width);
   for (var i = span.first; i < span.end; i += WG) {
     let id = ids[cell.row] - dims.first;
-    if (id < dims.rows) { y[i] = dims.scale * w[id * dims.width + cell.col]; }
+    if (id < dims.rows) { y[i] = dims.scale * w_1(id * dims.width + cell.col); }
     cell = next_cell(cell, dims.width);
   }
 }
@@ -40,7 +43,7 @@ fn forward_at(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) grou
   for (var i = span.first; i < span.end; i += WG) {
     let id = ids[cell.row] - dims.first;
     let at = pos[cell.row] * dims.width + cell.col;
-    if (id < dims.rows) { y[i] = fma(dims.scale, w[id * dims.width + cell.col], wpe[at]); }
+    if (id < dims.rows) { y[i] = fma(dims.scale, w_1(id * dims.width + cell.col), wpe[at]); }
     cell = next_cell(cell, dims.width);
   }
 }

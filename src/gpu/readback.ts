@@ -65,6 +65,7 @@ export class Readback {
 export function typedView(dtype: DType, data: ArrayBuffer, bytes: number): Float32Array | Uint32Array | Int32Array {
   const exact = data.byteLength === bytes ? data : data.slice(0, bytes);
   if (dtype === "f32") return new Float32Array(exact);
+  if (dtype === "i8" || dtype === "f16") return new Uint32Array(exact);
   return dtype === "u32" ? new Uint32Array(exact) : new Int32Array(exact);
 }
 

@@ -24,6 +24,8 @@ export interface Tensor {
   readonly storage: Storage;
   readonly offsetBytes: number;
   readonly label: string;
+  /** Of an i8 matrix (R,C): (R, C / blockColumns) f32, the factor of each block. */
+  readonly scales?: Tensor;
 }
 
 /** Largest value of a size. */

@@ -1,21 +1,38 @@
-import { kernel } from "../gpu/kernel.ts";
+import type { DType } from "../core/dtype.ts";
+import { type Kernel, kernel } from "../gpu/kernel.ts";
 import type { PlanBuilder } from "../gpu/plan_builder.ts";
 import type { ScalarArg } from "../gpu/plan_values.ts";
 import { dimMax, requireDims, type Tensor } from "../gpu/tensor.ts";
 import { wgsl } from "../gpu/wgsl.gen.ts";
 import { elementCount, elementGrid, groupsOver } from "./grid.ts";
 import type { Op } from "./op.ts";
+import { packedReads } from "./packed_reads.ts";
 import { type RowWindow, rowWindows } from "./windows.ts";
 
-const forward = kernel("embedding", wgsl.embedding, "forward", ["ids", "w", "y"]);
-const forwardAt = kernel("embedding", wgsl.embedding, "forward_at", ["ids", "w", "pos", "wpe", "y"]);
+/** The kernels that read a table of one type. */
+interface Readers {
+  readonly forward: Kernel;
+  readonly forwardAt: Kernel;
+}
+
+function readers(dtype: DType): Readers {
+  const { declaration, functions } = packedReads("w", dtype, { vectors: false, binding: 2, scaleBinding: 11 });
+  const text = wgsl.embedding.replace(/@group\(0\) @binding\(2\).*/, declaration).replace(/fn w_1\(.*/, functions);
+  const scale = dtype === "i8" ? ["w_scale"] : [];
+  return {
+    forward: kernel("embedding", text, "forward", ["ids", "w", "y", ...scale]),
+    forwardAt: kernel("embedding", text, "forward_at", ["ids", "w", "pos", "wpe", "y", ...scale]),
+  };
+}
+
+const byType = { f32: readers("f32"), f16: readers("f16"), i8: readers("i8") };
 const backward = kernel("embedding", wgsl.embedding, "backward", ["uniq", "off", "order", "dy", "dw"]);
 
 /** Inputs of embedding. Ids and positions must lie in their tables: `requireIndices` checks them on the host. */
 export interface EmbeddingIn {
   /** (T) u32 */
   readonly ids: Tensor;
-  /** (V,C) */
+  /** (V,C), f32 or packed as f16 or i8 */
   readonly w: Tensor;
   /** (T) u32 and (P,C): learned positions, both or neither */
   readonly pos?: Tensor;
@@ -70,8 +87,10 @@ export const embedding: Op<EmbeddingIn, { readonly y: Tensor }, EmbeddingSaved, 
     const grid = elementGrid(plan.device);
     for (const window of rowWindows(plan.device, w, o.windowBytes)) {
       const learned = pos === undefined || wpe === undefined ? undefined : { pos, wpe };
+      const { forward, forwardAt } = byType[w.dtype as keyof typeof byType];
+      const { scales } = window.view;
       plan.dispatch(learned === undefined ? forward : forwardAt, {
-        tensors: { ids, w: window.view, y, ...learned },
+        tensors: { ids, w: window.view, y, ...learned, ...(scales && { w_scale: scales }) },
         scalars: scalars(y, window, o.scale),
         constants: grid.constants,
         workgroups: groupsOver(grid, y.shape),

@@ -12,7 +12,7 @@ const biasPart = kernel("linear", wgsl.linear, "bias_part");
 export interface LinearIn {
   /** (T,K) */
   readonly x: Tensor;
-  /** (N,K) with layout "out_in", (K,N) with "in_out" */
+  /** (N,K) with layout "out_in", (K,N) with "in_out"; frozen ones may be f16 or i8 (with `scales`) */
   readonly w: Tensor;
   /** (N) */
   readonly bias?: Tensor;

@@ -1,4 +1,4 @@
-import { elementBytes } from "../core/dtype.ts";
+import { blockColumns, elementBytes } from "../core/dtype.ts";
 import { ShapeError } from "../core/errors.ts";
 import type { Device } from "../gpu/device.ts";
 import { dimMax, dimText, maxBytes, maxElements, type Tensor } from "../gpu/tensor.ts";
@@ -54,7 +54,8 @@ export function rowWindows(device: Device, matrix: Tensor, limitBytes: number = 
   const [rows, cols] = [dimMax(height), dimMax(width)];
   const rowBytes = cols * elementBytes[matrix.dtype];
   if (rows * rowBytes <= limit) return [{ first: 0, rows, view: matrix }];
-  const unit = alignedRows(rowBytes, offsetAlignment);
+  const scaleBytes = matrix.scales === undefined ? 0 : (cols / blockColumns) * elementBytes.f32;
+  const unit = Math.max(alignedRows(rowBytes, offsetAlignment), alignedRows(scaleBytes, offsetAlignment));
   const step = Math.floor(limit / (unit * rowBytes)) * unit;
   if (step === 0 || typeof height !== "number") {
     const most = Math.floor(limit / elementBytes[matrix.dtype]);
@@ -64,8 +65,12 @@ export function rowWindows(device: Device, matrix: Tensor, limitBytes: number = 
   return Array.from({ length: Math.ceil(rows / step) }, (_, i) => {
     const first = i * step;
     const shape = [Math.min(step, rows - first), cols];
-    const view = { ...matrix, shape, offsetBytes: matrix.offsetBytes + first * rowBytes };
-    return { first, rows: shape[0] as number, view };
+    const at = { ...matrix, shape, offsetBytes: matrix.offsetBytes + first * rowBytes };
+    const { scales } = matrix;
+    if (scales === undefined) return { first, rows: shape[0] as number, view: at };
+    const blocks = [shape[0] as number, cols / blockColumns];
+    const part = { ...scales, shape: blocks, offsetBytes: scales.offsetBytes + first * scaleBytes };
+    return { first, rows: shape[0] as number, view: { ...at, scales: part } };
   });
 }
 

@@ -1,16 +1,19 @@
+import { packedReads } from "../packed_reads.ts";
 import { lines } from "../wgsl_text.ts";
 import type { Variant } from "./operands.ts";
 
 /** Declarations of a generated product kernel: sizes, operands, and what its epilogue adds. */
-export function declarations({ vectors, bias, residual }: Variant): string {
+export function declarations({ vectors, b, bias, residual }: Variant): string {
   const element = vectors ? "vec4f" : "f32";
+  const weights = packedReads("b", b, { vectors, binding: 2, scaleBinding: 6 });
   return `struct Dims { m: u32, n: u32, k: u32, add: u32 }
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> a: array<${element}>;
-@group(0) @binding(2) var<storage, read> b: array<${element}>;
+${weights.declaration}
 @group(0) @binding(3) var<storage, read_write> c: array<${element}>;
 ${bias ? `@group(0) @binding(4) var<storage, read> bias: array<${element}>;` : ""}
 ${residual ? `@group(0) @binding(5) var<storage, read> residual: array<${element}>;` : ""}
+${weights.functions}
 `;
 }
 

@@ -12,12 +12,13 @@ import { subgroupMatmul } from "./subgroup.ts";
 /** Texts are generated once per variant and tile. */
 const generated = new Map<string, Kernel>();
 
-function variantOf({ form, M, N, K, bias, residual }: MatmulArgs): Variant {
+function variantOf({ form, b, M, N, K, bias, residual }: MatmulArgs): Variant {
   const vectors = N % 4 === 0 && isFourfold(form === "TN" ? M : K);
   return {
     form,
     vectors,
     tail: !isFourfold(K),
+    b: b.dtype,
     bias: bias !== undefined,
     residual: residual !== undefined,
   };
@@ -55,6 +56,11 @@ function addends({ bias, residual }: MatmulArgs): Record<string, Tensor> {
   return { ...(bias === undefined ? {} : { bias }), ...(residual === undefined ? {} : { residual }) };
 }
 
+/** Scales of a packed right-hand side. */
+function scalesOf({ b }: MatmulArgs): Record<string, Tensor> {
+  return b.scales === undefined ? {} : { b_scale: b.scales };
+}
+
 /**
  * Records a matrix product: c = op(a) op(b) + bias + residual, or c += that with `accumulate`.
  * Every output element is one f32 accumulator over ascending k, whatever kernel runs, so a row's result does not depend
@@ -66,13 +72,20 @@ export function matmul(plan: PlanBuilder, args: MatmulArgs): void {
   const { form, M, N, K } = args;
   const variant = variantOf(args);
   const added = addends(args);
-  const choices = selectMatmul(plan.device.caps, form, extentMax(M), typeof M === "number", args.families);
+  const choices = selectMatmul(
+    plan.device.caps,
+    form,
+    extentMax(M),
+    typeof M === "number",
+    args.families,
+    args.b.dtype !== "f32",
+  );
   for (const [i, { choice, fromRows }] of choices.entries()) {
     const below = choices[i + 1]?.fromRows ?? Number.POSITIVE_INFINITY;
     const columns = Math.ceil(N / columnsOf(choice));
     const served = (rows: number): boolean => rows >= fromRows && rows < below;
     plan.dispatch(choice.family === "workgroup" ? workgroupKernel(variant) : generate(variant, choice), {
-      tensors: { a: args.a, b: args.b, c: args.c, ...added },
+      tensors: { a: args.a, b: args.b, c: args.c, ...added, ...scalesOf(args) },
       scalars: { m: scalarOf(M), n: N, k: scalarOf(K), add: args.accumulate === true ? 1 : 0 },
       constants:
         choice.family === "workgroup"

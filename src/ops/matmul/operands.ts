@@ -1,3 +1,4 @@
+import type { DType } from "../../core/dtype.ts";
 import { component, lines, upTo } from "../wgsl_text.ts";
 import type { MatmulForm } from "./problem.ts";
 
@@ -9,6 +10,8 @@ export interface Variant {
   readonly form: MatmulForm;
   readonly vectors: boolean;
   readonly tail: boolean;
+  /** Type of b: f32, or packed f16 or i8, which is unpacked as it is read. */
+  readonly b: DType;
   readonly bias: boolean;
   readonly residual: boolean;
 }
@@ -37,17 +40,23 @@ export function strides({ form, vectors }: Variant): string {
   let steps = (dims.k + 3u) / 4u;`;
 }
 
+/** One number of an array, or four. The packed operand is read by a function of its own. */
+function read(array: "a" | "b", index: string, vectors: boolean): string {
+  if (array === "a") return `a[${index}]`;
+  return vectors ? `b_4(${index})` : `b_1(${index})`;
+}
+
 /** Four numbers along k of one row that starts at `base`. */
-function alongK(array: string, base: string, vectors: boolean): string {
-  const four = upTo(4).map((q) => `${array}[${base} + at${component(q)}]`);
-  return vectors ? `${array}[${base} + step]` : `vec4f(${four.join(", ")})`;
+function alongK(array: "a" | "b", base: string, vectors: boolean): string {
+  const four = upTo(4).map((q) => read(array, `${base} + at${component(q)}`, false));
+  return vectors ? read(array, `${base} + step`, true) : `vec4f(${four.join(", ")})`;
 }
 
 /** Four neighbours across k: at k number `q` of the step, from column index `base` (a vec4u when not `vectors`). */
-function acrossK(array: string, stride: string, base: string, q: number, vectors: boolean): string {
+function acrossK(array: "a" | "b", stride: string, base: string, q: number, vectors: boolean): string {
   const row = `at${component(q)} * ${stride}`;
-  const four = upTo(4).map((i) => `${array}[${row} + ${base}${component(i)}]`);
-  return vectors ? `${array}[${row} + ${base}]` : `vec4f(${four.join(", ")})`;
+  const four = upTo(4).map((i) => read(array, `${row} + ${base}${component(i)}`, false));
+  return vectors ? read(array, `${row} + ${base}`, true) : `vec4f(${four.join(", ")})`;
 }
 
 /** A read of a past the end of k counts as 0; b is then read at the last k and needs no mask of its own. */
@@ -112,11 +121,11 @@ export function readsOfB(variant: Variant, columns: readonly string[]): Reads {
       ),
     };
   }
-  const read = (i: number): string => `let u${i >> 2}_${i % 4} = ${alongK("b", `b${i >> 2}${component(i)}`, vectors)};`;
+  const load = (i: number): string => `let u${i >> 2}_${i % 4} = ${alongK("b", `b${i >> 2}${component(i)}`, vectors)};`;
   const turn = (i: number): string =>
     `let w${i >> 2}_${i % 4} = vec4f(${upTo(4).map((c) => `u${i >> 2}_${c}${component(i)}`)});`;
   return {
     setup: lines(columns.length, (j) => `let b${j} = ${fourBelow(columns[j] as string, "dims.n")} * ldb;`),
-    step: `${lines(count, read, "    ")}\n    ${lines(count, turn, "    ")}`,
+    step: `${lines(count, load, "    ")}\n    ${lines(count, turn, "    ")}`,
   };
 }

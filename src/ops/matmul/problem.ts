@@ -1,3 +1,4 @@
+import { blockColumns } from "../../core/dtype.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { dimValue, type PlanValues } from "../../gpu/plan_values.ts";
 import { type Dim, dimMax, dimText, maxElements, type Tensor } from "../../gpu/tensor.ts";
@@ -16,6 +17,7 @@ export type Extent =
 /** c = op(a) op(b) + bias + residual, or c += the same when `accumulate` is set. */
 export interface MatmulArgs {
   readonly a: Tensor;
+  /** f32, or frozen weights packed as f16, or as i8 with `scales` (forms NN and NT). */
   readonly b: Tensor;
   /** (M,N) */
   readonly c: Tensor;
@@ -47,10 +49,18 @@ export function isFourfold(extent: Extent): boolean {
   return typeof extent === "number" && extent % 4 === 0;
 }
 
-/** @throws ShapeError when an operand is too small for its part in the product. */
-export function checkOperands({ a, b, c, bias, residual, M, N, K }: MatmulArgs): void {
+/** @throws ShapeError when an operand is too small for its part in the product, or an i8 one has no whole blocks. */
+export function checkOperands({ a, b, c, bias, residual, form, M, N, K }: MatmulArgs): void {
   const [m, k] = [extentMax(M), extentMax(K)];
   const advice = "Pass tensors that hold the product's operands.";
+  if (b.dtype === "i8") {
+    const width = form === "NT" ? k : N;
+    const blocks = maxElements(b.scales?.shape ?? [0]);
+    if (width % blockColumns !== 0 || blocks * blockColumns < k * N || form === "TN") {
+      const expected = [`rows of whole blocks of ${blockColumns}, with a scale each`];
+      throw new ShapeError("matmul.b", expected, b.shape.map(dimText), "Pass f16 or f32 weights instead.");
+    }
+  }
   for (const [name, tensor, rows, cols] of [
     ["a", a, m, k],
     ["b", b, k, N],

@@ -78,7 +78,7 @@ function forced(caps: Capabilities, families: readonly MatmulFamily[], form: Mat
 
 /**
  * The kernels for a product with at most `maxRows` rows, in ascending order of the rows they serve; `fixed` when M is
- * always `maxRows`. @throws ConfigError when `families` allows nothing that this adapter can run.
+ * always `maxRows`, `packed` when b is not f32. @throws ConfigError when `families` allows nothing that this adapter can run.
  */
 export function selectMatmul(
   caps: Capabilities,
@@ -86,6 +86,24 @@ export function selectMatmul(
   maxRows: number,
   fixed: boolean,
   families?: readonly MatmulFamily[],
+  packed = false,
+): RankedChoice[] {
+  const choices = choose(caps, form, maxRows, fixed, families);
+  return packed ? choices.map((r) => ({ ...r, choice: unpacking(r.choice, caps) })) : choices;
+}
+
+/** The workgroup family reads f32 alone; a register tile stands in for it where weights are packed. */
+function unpacking(choice: MatmulChoice, caps: Capabilities): MatmulChoice {
+  if (choice.family !== "workgroup") return choice;
+  return choiceOf({ kind: kindOf(caps), fromRows: 1, family: "direct", rows: 8 }, caps);
+}
+
+function choose(
+  caps: Capabilities,
+  form: MatmulForm,
+  maxRows: number,
+  fixed: boolean,
+  families: readonly MatmulFamily[] | undefined,
 ): RankedChoice[] {
   if (families !== undefined) return forced(caps, families, form);
   const usable = rules.filter((r) => r.kind === kindOf(caps) && (form !== "TN" || r.family !== "gemv"));
