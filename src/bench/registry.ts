@@ -1,4 +1,5 @@
 import { decodeSuite } from "./decode.ts";
+import { examplesSuite } from "./examples.ts";
 import { matmulSuite } from "./matmul.ts";
 import { peersSuite } from "./peers.ts";
 import { stepSuite } from "./step.ts";
@@ -6,4 +7,4 @@ import type { Suite } from "./suite.ts";
 import { treeSuite } from "./tree.ts";
 
 /** Every suite of `leyden bench`; to add one, write its file and add a line. */
-export const suites: readonly Suite[] = [matmulSuite, stepSuite, decodeSuite, peersSuite, treeSuite];
+export const suites: readonly Suite[] = [matmulSuite, stepSuite, decodeSuite, peersSuite, treeSuite, examplesSuite];

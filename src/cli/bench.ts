@@ -115,7 +115,9 @@ async function currentCommit(platform: HostPlatform): Promise<string | null> {
 
 function lineOf({ clock }: HostPlatform, m: Measurement, adapter: string, commit: string | null): BenchLine {
   const date = new Date(clock.now()).toISOString();
-  return { name: m.name, unit: "ms", ...summarizeSamples(m.samples), ...m.facts, adapter, commit, date };
+  // A suite whose runs open devices of their own names the adapter among its facts.
+  const known = { adapter: adapter || String(m.facts.adapter ?? ""), commit, date };
+  return { name: m.name, unit: "ms", ...summarizeSamples(m.samples), ...m.facts, ...known };
 }
 
 function textOf({ name, median, min, max, n }: BenchLine, { facts }: Measurement): string {
