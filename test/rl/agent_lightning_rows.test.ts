@@ -72,7 +72,7 @@ describe("test vectors of Agent Lightning 1.0 (the spec's Appendix A)", () => {
     const batch = rowsOf([finished("r", calls)]);
     expect(batch.rows.map((row) => row.prompt)).toEqual([[1], [5], [1, 2, 3], [5, 6, 7]]);
     expect(batch.mismatchRows).toBe(3);
-    expect(shapes(rowsOf([finished("r", calls)], "best_prefix"))).toEqual([
+    expect(shapes(rowsOf([finished("r", calls)], "rows_best_prefix"))).toEqual([
       [[1], [2, 3, 4], [1, 0, 1]],
       [[5], [6, 7, 8], [1, 0, 1]],
     ]);
@@ -82,7 +82,7 @@ describe("test vectors of Agent Lightning 1.0 (the spec's Appendix A)", () => {
     const calls = [call([1, 2, 3], [4]), call([1], [2]), call([1, 2, 3, 4, 5], [6])];
     expect(
       shapes(
-        agentLightningRows([finished("r", calls)], "best_prefix", { maxPromptLength: 9, maxResponseLength: 9 }, 0),
+        agentLightningRows([finished("r", calls)], "rows_best_prefix", { maxPromptLength: 9, maxResponseLength: 9 }, 0),
       ),
     ).toEqual([
       [

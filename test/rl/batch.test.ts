@@ -88,7 +88,7 @@ describe("a batch", () => {
   it("is the same, bit for bit, in every order of arrival", () => {
     fc.assert(
       fc.property(someGroups, fc.nat(), fc.constantFrom(...normalisations), (groups, seed, normalisation) => {
-        for (const view of ["trie", "best_prefix"] as const) {
+        for (const view of ["trie", "rows_best_prefix"] as const) {
           const options = { view, normalisation, normalisationLength: 8, maxRowTokens: 12, skipZeroAdvantage: false };
           expect(buildBatch(shuffled(groups, seed), options)).toEqual(buildBatch(groups, options));
         }
@@ -127,7 +127,7 @@ describe("a batch", () => {
           })),
         }));
         const tree = pushes(spellRecords(buildBatch(single).rows));
-        for (const view of ["transition", "best_prefix"] as const) {
+        for (const view of ["transition", "rows_best_prefix"] as const) {
           const linear = pushes(spellRecords(buildBatch(single, { view }).rows));
           expect([...linear.keys()].sort()).toEqual([...tree.keys()].sort());
           for (const [key, push] of linear) expect(push).toBeCloseTo(tree.get(key) as number, 5);

@@ -16,7 +16,10 @@ const other = rollout("other", 0, [call([70], [71])]);
 const oneGroup = (calls: CallRecord[]): GroupRecord[] => [group("t", [rollout("r", 1, calls), other])];
 
 /** The trained contexts with their targets, of the rollout under test, in order of context. */
-function trained(groups: GroupRecord[], view: "trie" | "trajectory" | "transition" | "best_prefix" = "trie"): string[] {
+function trained(
+  groups: GroupRecord[],
+  view: "trie" | "trajectory" | "transition" | "rows_best_prefix" = "trie",
+): string[] {
   const { rows } = buildBatch(groups, { view });
   return spellRecords(rows)
     .filter(({ target }) => target !== 71)
@@ -37,7 +40,7 @@ function drawn(calls: readonly CallRecord[]): string[] {
 }
 
 /** Sequences of the rollout under test: lineages of the trie, or rows of a linear view. */
-function sequences(calls: CallRecord[], view: "trie" | "trajectory" | "best_prefix" = "trie"): number {
+function sequences(calls: CallRecord[], view: "trie" | "trajectory" | "rows_best_prefix" = "trie"): number {
   return (buildBatch(oneGroup(calls), { view }).metrics["training/n_sample"] as number) - 1;
 }
 
@@ -47,7 +50,7 @@ describe("two interleaved sub-agent chats", () => {
   it("are two branches, not six rows", () => {
     expect(sequences(mixed)).toBe(2);
     expect(sequences(mixed, "trajectory")).toBe(6);
-    expect(sequences(mixed, "best_prefix")).toBe(2);
+    expect(sequences(mixed, "rows_best_prefix")).toBe(2);
     expect(trained(oneGroup(mixed))).toEqual(drawn(mixed));
   });
 

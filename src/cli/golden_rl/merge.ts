@@ -134,7 +134,7 @@ function rolloutFacts(input: Case, expected: unknown): unknown {
   const facts = input.rollouts.map((rollout) => {
     const calls = callsOf(rollout);
     const reward = finalReward(rollout.events as RawEvent[]);
-    const rows = plainRows("best_prefix", calls);
+    const rows = plainRows("rows_best_prefix", calls);
     const trajectoryView = linearView("trajectory", calls);
     const told = (expected as Record<string, { rows_best_prefix?: unknown }>)[rollout.rollout_id]?.rows_best_prefix;
     const fact = {

@@ -9,7 +9,7 @@ export interface LinearView {
 }
 
 /** Ways to lay calls out as rows. */
-export const linearViewNames = ["trajectory", "transition", "best_prefix"] as const;
+export const linearViewNames = ["trajectory", "transition", "rows_best_prefix"] as const;
 
 /** A way of `linearViewNames`. */
 export type LinearViewName = (typeof linearViewNames)[number];
@@ -60,7 +60,7 @@ function bestPrefix(calls: readonly Call[]): LinearView {
 const views: { readonly [Name in LinearViewName]: (calls: readonly Call[]) => LinearView } = {
   trajectory,
   transition,
-  best_prefix: bestPrefix,
+  rows_best_prefix: bestPrefix,
 };
 
 /**
