@@ -10,7 +10,9 @@ import { Gateway } from "./context.ts";
 import type { GatewayDeps } from "./deps.ts";
 import { addCountTokensRoutes } from "./dialects/count_tokens_route.ts";
 import { addModelCallRoutes } from "./dialects/model_routes.ts";
+import { addModelsRoutes } from "./dialects/models_route.ts";
 import { addResponseRoutes } from "./dialects/responses_routes.ts";
+import { addUnservedRoutes } from "./dialects/unserved_routes.ts";
 import { asApiError, DetailError } from "./http/errors.ts";
 import { Routes } from "./http/routes.ts";
 
@@ -38,9 +40,12 @@ export function createApp(deps: GatewayDeps): GatewayApp {
   addModelRoutes(routes, gateway);
   addProxyRoute(routes, gateway);
   addPauseRoutes(routes, gateway);
-  addModelCallRoutes(routes, gateway);
-  addResponseRoutes(routes, gateway);
+  // Counts and refusals stand before the calls whose addresses could be read to mean them.
   addCountTokensRoutes(routes, gateway);
+  addUnservedRoutes(routes, gateway);
+  addModelCallRoutes(routes, gateway);
+  addModelsRoutes(routes, gateway);
+  addResponseRoutes(routes, gateway);
   addAdminRoutes(routes, gateway);
   routes.close();
   routes.app.onError((fault) => {

@@ -10,6 +10,8 @@ export interface GatewayLimits {
   pausedHoldMs: number;
   /** Time limit of one try of a forwarded call. */
   upstreamTimeoutMs: number;
+  /** Calls that wait for their replies at once; further ones are answered 503. */
+  waitingCalls: number;
   /** Attempts whose recorded calls are kept in memory. */
   attempts: number;
 }
@@ -20,6 +22,8 @@ export interface GatewayConfig {
   key: string;
   /** Name of the policy, in replies and in `POST /api/models`. */
   modelName: string;
+  /** Further names of models: what a harness asks for, and the model that is meant. */
+  aliases: Readonly<Record<string, string>>;
   /** Temperatures of the two modes; what the harness asks for is recorded, not used. */
   trainTemperature: number;
   valTemperature: number;
@@ -36,6 +40,7 @@ export interface GatewayConfig {
 export const gatewayDefaults: Readonly<GatewayConfig> = Object.freeze({
   key: "",
   modelName: "policy",
+  aliases: Object.freeze({}),
   trainTemperature: 1,
   valTemperature: 0.7,
   includeLogProbs: true,
@@ -47,6 +52,7 @@ export const gatewayDefaults: Readonly<GatewayConfig> = Object.freeze({
     keepAliveMs: 10_000,
     pausedHoldMs: 120_000,
     upstreamTimeoutMs: 300_000,
+    waitingCalls: 4096,
     attempts: 1024,
   }),
 });

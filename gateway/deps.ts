@@ -1,13 +1,13 @@
 import type { Clock, Entropy } from "../src/core/clock.ts";
 import type { ChatRequest, EncodedPrompt, RecordedCall } from "../src/schema/chat.ts";
 import type { Engine } from "../src/schema/engine.ts";
+import type { ReplySource } from "../src/schema/script.ts";
 import type { Store } from "../src/schema/store.ts";
 import type { ChatCodec } from "../src/text/chat_format.ts";
-import type { ReplyScript } from "./calls/reply_script.ts";
 import type { GatewayOptions } from "./config.ts";
 
 /** How a served model's tokens are text. What takes long may be done elsewhere: the gateway waits for it. */
-export interface ServedCodec extends Pick<ChatCodec, "stopIds" | "parseReply"> {
+export interface ServedCodec extends Pick<ChatCodec, "stopIds" | "parseReply" | "encodeReply"> {
   /** As in ChatCodec. */
   encodeRequest(request: ChatRequest, recorded: readonly RecordedCall[]): EncodedPrompt | Promise<EncodedPrompt>;
   /** As in ChatCodec. */
@@ -21,7 +21,7 @@ export interface ServedModel {
   /** Text of one token, for logprobs in replies. */
   tokenText(id: number): string;
   /** Writes the replies; their tokens are forced through the engine. Absent: the model answers by itself. */
-  script?: ReplyScript;
+  script?: ReplySource;
   /** "null" for an engine that computes nothing: its calls are recorded as such and never trained. */
   policy?: "null";
 }

@@ -10,13 +10,13 @@ export function addModelRoutes(routes: Routes, gateway: Gateway): void {
     const body = await readJson(c.req.raw, gateway.config.limits.bodyBytes);
     await gateway.requireAdmin(c);
     const endpoints = validated(modelEndpointListSchema, body);
-    for (const endpoint of endpoints) gateway.calls.endpoints.put(endpoint);
+    await gateway.calls.endpoints.put(endpoints);
     return Response.json(endpoints, { status: 201 });
   });
 
   routes.add("DELETE", "/api/models", "Remove all model endpoints", async (c) => {
     await gateway.requireAdmin(c);
-    gateway.calls.endpoints.clear();
+    await gateway.calls.endpoints.clear();
     return Response.json({ status: "ok" });
   });
 }

@@ -1,57 +1,105 @@
 /** What the gateway remembers of an attempt while its agent runs: recorded calls, and what is being drawn. */
 import type { ChatMessage, RecordedCall } from "../../src/schema/chat.ts";
-import type { CallRecord, Store } from "../../src/schema/store.ts";
-import type { Rollout } from "../../src/schema/wire.ts";
-import type { PastCall, PastCalls } from "../dialects/dialect.ts";
+import type { CallRecord } from "../../src/schema/store.ts";
+import type { ModelCall, PastCall, PastCalls, RawPrompt } from "../dialects/dialect.ts";
 import { dialectNamed } from "../dialects/registry.ts";
 import { callKeyOf } from "./call_key.ts";
 import { CallMemory } from "./call_memory.ts";
+import type { RawCall } from "./raw_prompt.ts";
+
+/** A call that was recorded just now, or is read from the store. */
+export interface FinishedCall {
+  id: string;
+  /** The model that answered. */
+  policy: string;
+  call: ModelCall;
+  /** The reply as it was delivered. */
+  reply: ChatMessage | null;
+  /** Of a call without a chat: its prompt; null for any other. */
+  prompt: RawPrompt | null;
+  promptIds: Int32Array;
+  replyIds: Int32Array;
+  parent: string | null;
+  prefixLength: number;
+}
+
+/** What was said in a call, whether or not the harness is known to have got it: it may refer to it. */
+interface Said {
+  policy: string;
+  reply: ChatMessage | null;
+  instructions: number;
+}
+
+/** Calls that one model answered. */
+interface Answered {
+  readonly chats: CallMemory;
+  readonly raw: RawCall[];
+}
 
 /** One attempt of one rollout. */
 export class Attempt implements PastCalls {
-  private readonly memory = new CallMemory();
-  /** What was said in each call, whether or not the harness is known to have got it: it may refer to it. */
-  private readonly said = new Map<string, { reply: ChatMessage | null; instructions: number }>();
+  private readonly models = new Map<string, Answered>();
+  private readonly said = new Map<string, Said>();
+  /** The calls that made tool calls, by the ids of these. */
+  private readonly callers = new Map<string, string>();
   /** Draws of each prompt that count: under way, or delivered. */
   private readonly draws = new Map<string, Set<number>>();
 
-  /** The calls that a request may continue. */
-  get recorded(): readonly RecordedCall[] {
-    return this.memory.calls;
+  /** The chats with a model that a request may continue. */
+  recorded(policy: string): readonly RecordedCall[] {
+    return this.answered(policy).chats.calls;
   }
 
-  /** Remembers a call that was recorded just now; `instructions` as in its ModelCall. */
-  remember(call: RecordedCall, parent: string | null, prefixLength: number, instructions = 0): void {
-    this.memory.add(call, parent, prefixLength);
-    this.said.set(call.id, { reply: call.reply, instructions });
+  /** The calls without a chat that a prompt may continue. */
+  rawCalls(policy: string): readonly RawCall[] {
+    return this.answered(policy).raw;
+  }
+
+  /** The reply that was drawn in a call, delivered or not. */
+  replyOf(callId: string): ChatMessage | null {
+    return this.said.get(callId)?.reply ?? null;
+  }
+
+  private answered(policy: string): Answered {
+    const known = this.models.get(policy) ?? { chats: new CallMemory(), raw: [] };
+    this.models.set(policy, known);
+    return known;
+  }
+
+  /** Remembers a call. */
+  remember({ id, policy, call, reply, prompt, promptIds, replyIds, parent, prefixLength }: FinishedCall): void {
+    const answered = this.answered(policy);
+    if (prompt !== null) {
+      answered.raw.push({ id, prompt: typeof prompt === "string" ? prompt : null, promptIds, replyIds });
+      return;
+    }
+    answered.chats.add({ id, request: call.chat, reply, promptIds, replyIds }, parent, prefixLength);
+    this.said.set(id, { policy, reply, instructions: call.instructions ?? 0 });
+    for (const made of reply?.tool_calls ?? []) this.callers.set(made.id, id);
   }
 
   /** Remembers a call read from the store, after those that it may refer to. */
-  restore({ id, own, dialect: name, tokens, delivery, ...record }: CallRecord): void {
+  restore({ id, policy, dialect: name, tokens, delivery, ...record }: CallRecord): void {
     const dialect = dialectNamed(name);
-    if (!own || !dialect) return;
+    if (!dialect) return;
     const read = dialect.read(record.request);
     const call = dialect.resolve?.(read, this) ?? read;
-    const { promptIds, replyIds } = tokens;
     const reply = dialect.replyMessage(record.response);
-    const recorded = { id, request: call.chat, reply, promptIds, replyIds };
-    this.remember(recorded, record.parent, record.prefixLength, call.instructions);
-    const [prompt = "", occurrence = ""] = record.callKey.split(".");
-    if (delivery === "abandoned") this.memory.forgetReply(id);
-    else this.drawsOf(prompt).add(Number(occurrence));
+    this.remember({ ...record, ...tokens, id, policy, call, reply, prompt: call.prompts?.[0] ?? null });
+    const [prompts = "", occurrence = ""] = record.callKey.split(".");
+    if (delivery === "abandoned") this.forget(id);
+    else this.drawsOf(prompts).add(Number(occurrence));
   }
 
   past(callId: string): PastCall | null {
     const said = this.said.get(callId);
-    const call = said && this.memory.calls.find(({ id }) => id === callId);
+    const call = said && this.answered(said.policy).chats.get(callId);
     return call ? { id: callId, messages: call.request.messages.slice(said.instructions), reply: said.reply } : null;
   }
 
   pastOfToolCall(toolCallId: string): PastCall | null {
-    for (const [id, { reply }] of this.said) {
-      if (reply?.tool_calls?.some((call) => call.id === toolCallId)) return this.past(id);
-    }
-    return null;
+    const caller = this.callers.get(toolCallId);
+    return caller === undefined ? null : this.past(caller);
   }
 
   private drawsOf(prompt: string): Set<number> {
@@ -78,85 +126,14 @@ export class Attempt implements PastCalls {
     this.draws.get(prompt)?.delete(Number(occurrence));
   }
 
-  /** The harness did not get the reply: it can continue the prompt, and not what was drawn. */
+  /** The harness did not get the reply: it can continue the prompt, and not the whole of what was drawn. */
   abandon(callId: string, callKey: string): void {
     this.release(callKey);
-    this.memory.forgetReply(callId);
-  }
-}
-
-interface Entry {
-  /** When the rollout was made: another one may have the same id later. */
-  createdAt: number;
-  attempt: Promise<Attempt>;
-  /** Calls that wait for their reply. */
-  waiting: number;
-}
-
-function nameOf(rolloutId: string, attemptId: string): string {
-  return JSON.stringify([rolloutId, attemptId]);
-}
-
-/** The attempts in use, loaded from the store when they are first met. */
-export class Attempts {
-  private readonly store: Store;
-  private readonly limit: number;
-  /** The most recently used stand last. */
-  private readonly entries = new Map<string, Entry>();
-
-  /** At most `limit` attempts without waiting calls are kept. */
-  constructor(store: Store, limit: number) {
-    this.store = store;
-    this.limit = limit;
+    this.forget(callId);
   }
 
-  /** Runs a call of an attempt and counts it as waiting meanwhile. */
-  async use<T>(rollout: Rollout, attemptId: string, body: (attempt: Attempt) => Promise<T>): Promise<T> {
-    const entry = this.entry(rollout, attemptId);
-    entry.waiting++;
-    this.makeRoom();
-    try {
-      return await body(await entry.attempt);
-    } finally {
-      entry.waiting--;
-    }
-  }
-
-  /** Calls of an attempt that wait for their reply. */
-  waiting(rolloutId: string, attemptId: string): number {
-    return this.entries.get(nameOf(rolloutId, attemptId))?.waiting ?? 0;
-  }
-
-  private entry(rollout: Rollout, attemptId: string): Entry {
-    const name = nameOf(rollout.rollout_id, attemptId);
-    const createdAt = rollout.status.created_at;
-    let entry = this.entries.get(name);
-    if (entry?.createdAt !== createdAt) {
-      entry = { createdAt, attempt: this.load(name, rollout.rollout_id, attemptId), waiting: 0 };
-    }
-    this.entries.delete(name);
-    this.entries.set(name, entry);
-    return entry;
-  }
-
-  private async load(name: string, rolloutId: string, attemptId: string): Promise<Attempt> {
-    try {
-      const attempt = new Attempt();
-      for (const call of await this.store.calls(rolloutId, attemptId)) attempt.restore(call);
-      return attempt;
-    } catch (thrown) {
-      this.entries.delete(name);
-      throw thrown;
-    }
-  }
-
-  private makeRoom(): void {
-    let excess = this.entries.size - this.limit;
-    for (const [name, { waiting }] of this.entries) {
-      if (excess <= 0) return;
-      if (waiting > 0) continue;
-      this.entries.delete(name);
-      excess--;
-    }
+  private forget(callId: string): void {
+    const said = this.said.get(callId);
+    if (said) this.answered(said.policy).chats.forgetReply(callId);
   }
 }

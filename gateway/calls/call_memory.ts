@@ -44,13 +44,15 @@ function appended(lineage: Lineage, ids: ArrayLike<number>): Lineage {
 /** What is remembered of recorded calls, in order. */
 export class CallMemory {
   readonly calls: RecordedCall[] = [];
+  private readonly places = new Map<string, number>();
   private readonly lineages = new Map<string, Lineage>();
 
   /** Remembers a call; its `promptIds` begin with the first `prefixLength` ids of `parent`, the whole of it. */
   add(call: RecordedCall, parent: string | null, prefixLength: number): void {
-    const base = this.calls.find(({ id }) => id === parent) ?? this.calls.at(-1);
+    const base = (parent === null ? undefined : this.get(parent)) ?? this.calls.at(-1);
     const lineage = this.lineageFor(call, parent, prefixLength);
     const promptEnd = call.promptIds.length;
+    this.places.set(call.id, this.calls.length);
     this.calls.push({
       ...call,
       request: base ? sharedRequest(call.request, base.request) : call.request,
@@ -58,6 +60,11 @@ export class CallMemory {
       replyIds: lineage.buffer.subarray(promptEnd, lineage.length),
     });
     this.lineages.set(call.id, lineage);
+  }
+
+  get(id: string): RecordedCall | undefined {
+    const at = this.places.get(id);
+    return at === undefined ? undefined : this.calls[at];
   }
 
   private lineageFor(call: RecordedCall, parent: string | null, prefixLength: number): Lineage {
@@ -72,8 +79,8 @@ export class CallMemory {
 
   /** The harness did not get this reply: only its prompt can be continued. */
   forgetReply(id: string): void {
-    const at = this.calls.findIndex((call) => call.id === id);
-    const call = this.calls[at];
-    if (call) this.calls[at] = { ...call, reply: null };
+    const at = this.places.get(id);
+    const call = this.get(id);
+    if (call && at !== undefined) this.calls[at] = { ...call, reply: null };
   }
 }

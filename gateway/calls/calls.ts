@@ -11,7 +11,7 @@ import type { GatewayDeps } from "../deps.ts";
 import type { JsonObject } from "../dialects/dialect.ts";
 import { ApiError } from "../http/errors.ts";
 import { type Answered, unwatched } from "./answered.ts";
-import { Attempts } from "./attempt.ts";
+import { Attempts } from "./attempts.ts";
 import { ForeignModel } from "./foreign_model.ts";
 import type { Identity } from "./identity.ts";
 import { type Owner, OwnModel } from "./own_model.ts";
@@ -34,39 +34,73 @@ export class PausedError extends ApiError {
   }
 }
 
-/** Who answers a call. */
-export type Server = { kind: "own"; model: OwnModel } | { kind: "endpoint"; endpoint: ModelEndpoint };
+/** Who answers a call; `isPolicy` for the policy, which alone is trained. */
+export type Server = { isPolicy: boolean } & (
+  | { kind: "own"; model: OwnModel }
+  | { kind: "endpoint"; endpoint: ModelEndpoint }
+);
 
 /** Everything that answers model calls. */
 export class Calls {
   readonly gate: PauseGate = new PauseGate();
-  readonly endpoints: Endpoints = new Endpoints();
+  readonly endpoints: Endpoints;
   readonly foreign: ForeignModel;
+  readonly recorder: Recorder;
   private readonly own: OwnModel | null;
+  private readonly others: ReadonlyMap<string, OwnModel>;
   private readonly attempts: Attempts;
-  private readonly recorder: Recorder;
   private readonly config: GatewayConfig;
   private readonly deps: GatewayDeps;
   private readonly stopping = new AbortController();
   private draining = false;
 
   constructor(deps: GatewayDeps, config: GatewayConfig) {
-    const { store, clock, entropy, model } = deps;
+    const { store, clock, entropy, model, others = {} } = deps;
     this.deps = deps;
     this.config = config;
-    this.recorder = new Recorder(store, clock);
+    const recorder = new Recorder(store, clock);
+    this.recorder = recorder;
+    this.endpoints = new Endpoints(store, clock);
     this.attempts = new Attempts(store, config.limits.attempts);
-    this.own = model && new OwnModel({ model, config, clock, entropy, recorder: this.recorder });
+    const common = { config, clock, entropy, recorder };
+    this.own = model && new OwnModel({ ...common, model, name: config.modelName, isPolicy: true });
+    this.others = new Map(
+      Object.entries(others).map(([name, one]) => [
+        name,
+        new OwnModel({ ...common, model: one, name, isPolicy: false }),
+      ]),
+    );
     const fetch = deps.fetch ?? ((url: string, init: RequestInit) => globalThis.fetch(url, init));
     const timeoutMs = config.limits.upstreamTimeoutMs;
-    this.foreign = new ForeignModel({ clock, entropy, recorder: this.recorder, fetch, timeoutMs });
+    this.foreign = new ForeignModel({ clock, entropy, recorder, fetch, timeoutMs });
   }
 
-  /** Who answers a rollout's calls: a registered endpoint, else the own model; null when there is neither. */
-  async serverFor(rolloutId: string): Promise<Server | null> {
-    const endpoint = await this.endpoints.choose(this.config.modelName, rolloutId);
-    if (endpoint) return { kind: "endpoint", endpoint };
-    return this.own && { kind: "own", model: this.own };
+  /**
+   * Who answers a rollout's calls. Models are known by their exact names or an alias; any other name means the policy,
+   * which a registered endpoint serves, else the own model. Null when there is neither.
+   */
+  async serverFor(rolloutId: string, asked: string | null = null): Promise<Server | null> {
+    const { modelName, aliases } = this.config;
+    const name = asked === null ? modelName : (aliases[asked] ?? asked);
+    const other = this.others.get(name);
+    if (other) return { kind: "own", model: other, isPolicy: false };
+    const named = name === modelName ? null : await this.endpoints.choose(name, rolloutId);
+    if (named) return { kind: "endpoint", endpoint: named, isPolicy: false };
+    const endpoint = await this.endpoints.choose(modelName, rolloutId);
+    if (endpoint) return { kind: "endpoint", endpoint, isPolicy: true };
+    return this.own && { kind: "own", model: this.own, isPolicy: true };
+  }
+
+  /** Names of the models that answer, the policy first. */
+  async names(): Promise<string[]> {
+    const { modelName, aliases } = this.config;
+    const known = [...this.others.keys(), ...(await this.endpoints.names()), ...Object.keys(aliases)];
+    return [...new Set([modelName, ...known])];
+  }
+
+  /** Tokens that the policy's context holds; null where an endpoint serves it. */
+  async context(): Promise<number | null> {
+    return this.own && (await this.own.context());
   }
 
   /** Fires when the client goes away or the gateway stops. */
@@ -99,25 +133,23 @@ export class Calls {
   }
 
   /** Runs a call outside any rollout; nothing is recorded. */
-  async runUnowned(answer: (own: OwnModel) => Promise<Answered>): Promise<Answered> {
-    if (this.draining) throw stopped();
-    const { own } = this;
-    if (!own) throw new ApiError(503, "no_model", "This gateway serves no model outside rollouts.");
-    return await this.gate.count(() => answer(own));
+  async runUnowned(answer: () => Promise<Answered>): Promise<Answered> {
+    this.admit();
+    return await this.gate.count(answer);
   }
 
   /** How many tokens the own model's prompt of a request has. @throws ApiError 404 where there is no own model */
   async countTokens(caller: Caller | null, chat: ChatRequest): Promise<number> {
     const { own } = this;
     if (!own) throw new ApiError(404, "no_model", "This gateway serves no model whose tokens it could count.");
-    if (!caller) return own.countTokens(chat, null);
+    if (!caller) return await own.countTokens(chat, null);
     const { rollout, identity } = caller;
-    return await this.attempts.use(rollout, identity.attemptId, async (attempt) => own.countTokens(chat, attempt));
+    return await this.attempts.use(rollout, identity.attemptId, (attempt) => own.countTokens(chat, attempt));
   }
 
   /** Runs an admitted call of a rollout: counts it, and notes in its attempt when it comes to nothing. */
   async run({ rollout, identity }: Caller, answer: (owner: Owner) => Promise<Answered>): Promise<Answered> {
-    if (this.draining) throw stopped();
+    this.admit();
     return await this.gate.count(() =>
       this.attempts.use(rollout, identity.attemptId, async (attempt) => {
         const startedAt = this.deps.clock.monotonic();
@@ -131,6 +163,14 @@ export class Calls {
         }
       }),
     );
+  }
+
+  /** @throws ApiError 503 before anything was done, when the gateway stops or has more calls than it holds */
+  private admit(): void {
+    if (this.draining) throw unavailable("shutting_down", "The gateway is shutting down. Try again.");
+    const { inflight } = this.gate.state();
+    if (inflight < this.config.limits.waitingCalls) return;
+    throw unavailable("overloaded", `The gateway holds ${inflight} calls, as many as it takes. Try again.`);
   }
 
   /** Answers a call with an error that the attempt's events show, as they show an upstream's. */
@@ -157,7 +197,6 @@ export class Calls {
   }
 }
 
-function stopped(): ApiError {
-  const headers = { "retry-after": "1" };
-  return new ApiError(503, "shutting_down", "The gateway is shutting down. Try again.", { headers });
+function unavailable(code: string, message: string): ApiError {
+  return new ApiError(503, code, message, { headers: { "retry-after": "1" } });
 }

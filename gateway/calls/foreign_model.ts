@@ -31,12 +31,25 @@ export interface ForeignModelDeps {
   timeoutMs: number;
 }
 
+/** What an endpoint answered, and how long that took. */
+export interface ForeignAnswer extends Forwarded {
+  latencyMs: number;
+}
+
+/** The facts of a recorded call that do not depend on its dialect. */
+export interface ForeignRecord {
+  id: string;
+  request: JsonObject;
+  response: unknown;
+  finishReason: string | null;
+}
+
 function isIdList(value: unknown): value is number[] {
   return Array.isArray(value) && value.every((id) => Number.isInteger(id) && id >= 0 && id < 2 ** 31);
 }
 
 /** The token ids an endpoint reported; empty when it reported none that could be ids. */
-function tokensOf(response: unknown, version: number): CallTokens {
+export function tokensOf(response: unknown, version: number): CallTokens {
   const {
     prompt_token_ids: prompt,
     response_token_ids: reply,
@@ -53,6 +66,13 @@ function tokensOf(response: unknown, version: number): CallTokens {
   };
 }
 
+/** One JSON reply per choice; the one itself when it has no more. */
+export function siblings(response: unknown): unknown[] {
+  const choices = (response as { choices?: unknown } | null)?.choices;
+  if (!Array.isArray(choices) || choices.length < 2) return [response];
+  return choices.map((choice: unknown) => ({ ...(response as JsonObject), choices: [choice] }));
+}
+
 /** Forwards calls and records what comes back. */
 export class ForeignModel {
   private readonly deps: ForeignModelDeps;
@@ -61,36 +81,64 @@ export class ForeignModel {
     this.deps = deps;
   }
 
-  /** The endpoint's answer, whatever its status, recorded. @throws UpstreamError, CancelledError, SyntaxError */
-  async answer(endpoint: ModelEndpoint, call: ForeignCall, owner: Owner, signal: AbortSignal): Promise<Answered> {
+  /** What the endpoint answers, whatever its status. @throws UpstreamError, CancelledError, SyntaxError */
+  async ask(endpoint: ModelEndpoint, call: ForeignCall, signal: AbortSignal): Promise<ForeignAnswer> {
     const startedAt = this.deps.clock.monotonic();
     const url = `${endpoint.endpoint.replace(/\/+$/, "")}/${call.path}`;
     const answer = await forward(this.deps, url, call.body, signal);
-    const latencyMs = this.deps.clock.monotonic() - startedAt;
-    const { status, body: json } = answer;
-    if (status >= 400) {
-      const refusal = { server: endpoint, request: call.body, response: json, httpStatus: status, latencyMs };
-      await this.deps.recorder.recordRefusal(owner.identity, { ...refusal, retryCount: answer.retryCount });
-      return { status, json, watch: unwatched };
-    }
-    const record = this.record(endpoint, call, owner, answer, latencyMs);
-    await this.deps.recorder.record([record]);
-    return { status, json, watch: this.deps.recorder.watch([record], owner.attempt) };
+    return { ...answer, latencyMs: this.deps.clock.monotonic() - startedAt };
   }
 
-  private record(
+  /** The endpoint's answer as it is, recorded: every choice as a call of its own, siblings under one prompt. */
+  async answer(
+    endpoint: ModelEndpoint,
+    call: ForeignCall,
+    owner: Owner | null,
+    signal: AbortSignal,
+  ): Promise<Answered> {
+    const answer = await this.ask(endpoint, call, signal);
+    if (answer.status >= 400 || !owner) return await this.refused(endpoint, call, answer, owner);
+    const records = siblings(answer.body).map((response) => {
+      const facts = { id: this.newId(), request: call.body, response, finishReason: finishReasonOf(response) };
+      return this.record(endpoint, call, owner, answer, facts);
+    });
+    await this.deps.recorder.record(records);
+    return { status: answer.status, json: answer.body, watch: this.deps.recorder.watch(records, owner.attempt) };
+  }
+
+  /** An answer that is passed on without tokens to record: an error, which the attempt's events show, or nobody's. */
+  async refused(
+    endpoint: ModelEndpoint,
+    { body: request }: ForeignCall,
+    { status, body: json, latencyMs, retryCount }: ForeignAnswer,
+    owner: Owner | null,
+  ): Promise<Answered> {
+    if (owner) {
+      const refusal = { server: endpoint, request, response: json, httpStatus: status, latencyMs, retryCount };
+      await this.deps.recorder.recordRefusal(owner.identity, refusal);
+    }
+    return { status, json, watch: unwatched };
+  }
+
+  newId(): string {
+    return hex(this.deps.entropy.bytes(12));
+  }
+
+  /** A call as it is recorded; `raw` is the endpoint's own JSON of this one choice. */
+  record(
     endpoint: ModelEndpoint,
     call: ForeignCall,
     { identity, attempt }: Owner,
-    answer: Forwarded,
-    latencyMs: number,
+    answer: ForeignAnswer,
+    facts: ForeignRecord,
+    raw: unknown = facts.response,
   ): CallRecord {
-    const tokens = tokensOf(answer.body, endpoint.version);
+    const tokens = tokensOf(raw, endpoint.version);
     const { messages, prompt } = call.body;
     const settings = tokens.promptIds.length > 0 ? call.sampling : { ...call.sampling, messages, prompt };
     return {
-      id: hex(this.deps.entropy.bytes(12)),
       ...identity,
+      ...facts,
       dialect: call.dialect,
       policy: endpoint.model,
       own: false,
@@ -102,13 +150,10 @@ export class ForeignModel {
       sampling: call.sampling,
       overridden: call.overridden,
       truncated: false,
-      request: call.body,
-      response: answer.body,
       server: endpoint,
       httpStatus: answer.status,
-      finishReason: finishReasonOf(answer.body),
       retryCount: answer.retryCount,
-      latencyMs,
+      latencyMs: answer.latencyMs,
       timestamp: this.deps.recorder.now(),
       delivery: "pending",
     };

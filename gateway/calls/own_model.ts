@@ -1,35 +1,31 @@
-/** Calls answered by the own model. */
+/** Calls answered by a model of our own. */
 import { type Clock, type Entropy, hex } from "../../src/core/clock.ts";
 import { CancelledError } from "../../src/core/errors.ts";
 import type { RngKey } from "../../src/core/rng.ts";
-import type { ChatRequest, EncodedPrompt, ParsedReply } from "../../src/schema/chat.ts";
+import type { ChatRequest, EncodedPrompt } from "../../src/schema/chat.ts";
 import type { GenerateResult } from "../../src/schema/engine.ts";
 import type { CallRecord } from "../../src/schema/store.ts";
+import type { ConstraintSpec } from "../../src/schema/token_constraint.ts";
 import type { GatewayConfig } from "../config.ts";
 import type { ServedModel } from "../deps.ts";
-import type { Answer, Dialect, ModelCall, Reply } from "../dialects/dialect.ts";
+import type { Answer, Dialect, ModelCall, RawPrompt, Reply } from "../dialects/dialect.ts";
+import { constraintOf } from "../dialects/reply_form.ts";
 import { ContextLengthExceeded } from "../http/errors.ts";
 import { type Answered, unwatched } from "./answered.ts";
 import { Attempt } from "./attempt.ts";
-import { promptKey, streamKey, toolCallId } from "./call_key.ts";
+import { promptKey, streamKey } from "./call_key.ts";
+import { type Draw, drawnReply } from "./drawn_reply.ts";
 import type { Identity } from "./identity.ts";
+import { withAdopted } from "./partial_reply.ts";
+import { encodeRaw } from "./raw_prompt.ts";
 import type { Recorder } from "./recorder.ts";
 import { decideSampling, rewrittenBody, type SamplingDecision } from "./sampling_policy.ts";
-import { finishOf, obeyScript, type ScriptedDraw, scriptedDraw, withScriptedIds } from "./scripted_draw.ts";
+import { obeyScript, scriptedDraw } from "./scripted_draw.ts";
 
 /** Whose call it is, and what is known of their attempt. */
 export interface Owner {
   identity: Identity;
   attempt: Attempt;
-}
-
-/** One reply to be drawn. */
-interface Draw {
-  id: string;
-  callKey: string;
-  stream: RngKey;
-  /** Null where the model draws by itself. */
-  scripted: ScriptedDraw | null;
 }
 
 /** A reply that was drawn. */
@@ -44,9 +40,8 @@ interface Prepared {
   dialect: Dialect;
   call: ModelCall;
   attempt: Attempt;
-  prompt: EncodedPrompt;
   decision: SamplingDecision;
-  maxTokens: number;
+  constraint: ConstraintSpec | null;
   draws: Draw[];
   startedAt: number;
 }
@@ -54,6 +49,10 @@ interface Prepared {
 /** What answering calls takes. */
 export interface OwnModelDeps {
   model: ServedModel;
+  /** Its name in replies and records. */
+  name: string;
+  /** True for the policy; calls to any other model are never trained, and sampled as the harness asks. */
+  isPolicy: boolean;
   config: GatewayConfig;
   clock: Clock;
   entropy: Entropy;
@@ -74,7 +73,7 @@ export class OwnModel {
    * @throws ApiError "context_length_exceeded"; CancelledError when the signal fires; what engine and store throw
    */
   async answer(dialect: Dialect, asked: ModelCall, owner: Owner | null, signal: AbortSignal): Promise<Answered> {
-    const { config, model, recorder } = this.deps;
+    const { config, model, recorder, name } = this.deps;
     const prepared = await this.prepare(dialect, asked, owner);
     const { call } = prepared;
     try {
@@ -82,7 +81,7 @@ export class OwnModel {
       const answer: Answer = {
         id: prepared.draws[0]?.id ?? "",
         created: Math.floor(recorder.now()),
-        model: config.modelName,
+        model: name,
         replies: replies.map(({ reply }) => reply),
         tokenText: (id) => model.tokenText(id),
         // A prompt may have tens of thousands of ids: a stream shows them when asked only.
@@ -98,42 +97,84 @@ export class OwnModel {
     }
   }
 
+  /** Prompt and reply together, in tokens, at most. */
+  async context(): Promise<number> {
+    this.contextLength ??= this.deps.model.engine.info().then((info) => info.contextLength);
+    return await this.contextLength;
+  }
+
+  /** How many tokens the prompt of a request has; `attempt` holds the calls it may continue. */
+  async countTokens(chat: ChatRequest, attempt: Attempt | null): Promise<number> {
+    return (await this.encodeChat(chat, attempt ?? new Attempt())).ids.length;
+  }
+
   /** Where replies come from, as records name it. */
   private get endpoint(): string {
     const { policy, script } = this.deps.model;
     return policy ?? (script === undefined ? "engine" : "script");
   }
 
-  /** How many tokens the prompt of a request has; `attempt` holds the calls it may continue. */
-  countTokens(chat: ChatRequest, attempt: Attempt | null): number {
-    return this.deps.model.codec.encodeRequest(chat, attempt?.recorded ?? []).ids.length;
+  private async encodeChat(chat: ChatRequest, attempt: Attempt): Promise<EncodedPrompt> {
+    const { model, name } = this.deps;
+    return await model.codec.encodeRequest(chat, withAdopted(chat, attempt.recorded(name), attempt, model));
   }
 
   private async prepare(dialect: Dialect, asked: ModelCall, owner: Owner | null): Promise<Prepared> {
-    const { clock, config, model } = this.deps;
+    const { clock, config, isPolicy } = this.deps;
     const startedAt = clock.monotonic();
     const attempt = owner?.attempt ?? new Attempt();
     const call = dialect.resolve?.(asked, attempt) ?? asked;
-    this.contextLength ??= model.engine.info().then((info) => info.contextLength);
-    const contextLength = await this.contextLength;
-    const prompt = model.codec.encodeRequest(call.chat, attempt.recorded);
-    const room = contextLength - prompt.ids.length;
-    if (room < 1) throw new ContextLengthExceeded(contextLength, prompt.ids.length);
-    const decision = decideSampling(call, owner?.identity.mode ?? null, config);
+    const constraint = constraintOf(call.form, call.chat.tools ?? null);
+    const decision = decideSampling(call, isPolicy ? (owner?.identity.mode ?? null) : null, config);
+    const prepared: Prepared = { dialect, call, attempt, decision, constraint, draws: [], startedAt };
+    const raws = call.prompts ?? [null];
+    const prompts = await Promise.all(raws.map((raw) => this.encode(raw, call, attempt)));
+    const contextLength = await this.context();
+    for (const { ids } of prompts) {
+      if (contextLength <= ids.length) throw new ContextLengthExceeded(contextLength, ids.length);
+    }
+    for (const [at, prompt] of prompts.entries()) {
+      this.claim(prepared, prompt, raws[at] ?? null, contextLength - prompt.ids.length, owner);
+    }
+    return prepared;
+  }
+
+  private encode(raw: RawPrompt | null, call: ModelCall, attempt: Attempt): Promise<EncodedPrompt> {
+    const { model, name } = this.deps;
+    return raw === null ? this.encodeChat(call.chat, attempt) : encodeRaw(raw, attempt.rawCalls(name), model);
+  }
+
+  /** Adds the draws of a prompt that leaves `room` tokens. */
+  private claim(
+    prepared: Prepared,
+    prompt: EncodedPrompt,
+    raw: RawPrompt | null,
+    room: number,
+    owner: Owner | null,
+  ): void {
+    const { model, name, entropy } = this.deps;
+    const { call, attempt, decision, constraint } = prepared;
     const maxTokens = Math.min(call.maxTokens ?? room, room);
-    const key = promptKey(config.modelName, prompt.ids, { ...decision.sampling, maxTokens, stop: call.stop });
-    const draws = Array.from({ length: call.n }, () => {
-      const id = hex(this.deps.entropy.bytes(12));
+    const settings = {
+      ...decision.sampling,
+      ...decision.adjustments,
+      maxTokens,
+      stop: call.stop,
+      ...(constraint ? { constraint } : {}),
+    };
+    const key = promptKey(name, prompt.ids, settings);
+    for (let sibling = 0; sibling < call.n; sibling++) {
+      const id = hex(entropy.bytes(12));
       const callKey = attempt.claim(key);
       const scripted = scriptedDraw(model, owner?.identity.rolloutId ?? "", call.chat);
-      return { id, callKey, stream: this.stream(owner, call, id, callKey), scripted };
-    });
-    return { dialect, call, attempt, prompt, decision, maxTokens, draws, startedAt };
+      const stream = this.stream(owner, call, id, callKey);
+      prepared.draws.push({ id, callKey, stream, prompt, raw, maxTokens, scripted });
+    }
   }
 
   /** Without an attempt a call is like no other, unless it brings a seed. */
-  private stream(owner: Owner | null, call: ModelCall, id: string, callKey: string): RngKey {
-    const { seed } = call.body;
+  private stream(owner: Owner | null, { ignored }: ModelCall, id: string, callKey: string): RngKey {
+    const { seed } = ignored;
     const name = owner?.identity.rolloutId ?? (Number.isInteger(seed) ? `seed ${seed}` : id);
     return streamKey(this.deps.config.seed, name, callKey);
   }
@@ -153,55 +194,31 @@ export class OwnModel {
   }
 
   private async draw(draw: Draw, prepared: Prepared, signal: AbortSignal): Promise<Drawn> {
-    const { engine, codec } = this.deps.model;
-    const { call, prompt, decision, maxTokens } = prepared;
-    const { scripted } = draw;
-    await obeyScript(scripted, this.deps.clock, signal);
-    const cancel = () => void engine.cancel(draw.id);
+    const { model, clock } = this.deps;
+    const { dialect, call, decision, constraint } = prepared;
+    const { scripted, maxTokens } = draw;
+    await obeyScript(scripted, clock, signal);
+    const cancel = () => void model.engine.cancel(draw.id);
     signal.addEventListener("abort", cancel, { once: true });
     try {
-      const result = await engine.generate({
+      const result = await model.engine.generate({
         id: draw.id,
-        promptIds: prompt.ids,
+        promptIds: draw.prompt.ids,
         maxTokens: Math.min(maxTokens, scripted?.forcedIds.length ?? maxTokens),
         sampling: decision.sampling,
+        ...(Object.keys(decision.adjustments).length === 0 ? {} : { adjustments: decision.adjustments }),
         ...(scripted === null ? {} : { forcedIds: scripted.forcedIds }),
+        ...(call.topLogprobs === 0 ? {} : { topLogprobs: call.topLogprobs }),
+        ...(constraint === null || scripted !== null ? {} : { constraint }),
         key: draw.stream,
-        stopIds: codec.stopIds,
+        stopIds: model.codec.stopIds,
         stopStrings: call.stop,
       });
       if (signal.aborted || result.finishReason === "cancelled") throw new CancelledError("A call");
-      return { draw, result, reply: this.reply(draw, prepared, result, finishOf(result, scripted)) };
+      return { draw, result, reply: drawnReply(model, dialect, call, draw, result) };
     } finally {
       signal.removeEventListener("abort", cancel);
     }
-  }
-
-  private reply(
-    draw: Draw,
-    { dialect, call, prompt }: Prepared,
-    result: GenerateResult,
-    finishReason: "stop" | "length",
-  ): Reply {
-    const { ids: replyIds, logprobs, versions, cachedTokens } = result;
-    const whole = this.deps.model.codec.parseReply(replyIds, call.chat.templateArgs);
-    const stopString = typeof result.stopped === "string" ? result.stopped : null;
-    const parsed = stopString === null ? whole : cutAtStop(whole, stopString);
-    const shown = call.chat.tools ? parsed : withoutCalls(parsed);
-    const toolCalls = shown.toolCalls.map((found, index) => ({
-      id: toolCallId(dialect.toolCallPrefix, draw.stream, index),
-      type: "function" as const,
-      function: { name: found.name, arguments: found.arguments },
-    }));
-    const tokens = { promptIds: prompt.ids, replyIds, logprobs, versions };
-    return {
-      tokens,
-      parsed: shown,
-      toolCalls: withScriptedIds(toolCalls, draw.scripted),
-      finishReason,
-      stopString,
-      cachedTokens,
-    };
   }
 
   private async record(
@@ -217,34 +234,42 @@ export class OwnModel {
       return { ...identity, ...this.facts(prepared, one), response, finishReason: dialect.finishReason(response) };
     });
     await this.deps.recorder.record(records);
-    for (const { id, response, tokens, parent, prefixLength } of records) {
-      const { promptIds, replyIds } = tokens;
-      const recorded = { id, request: call.chat, reply: dialect.replyMessage(response), promptIds, replyIds };
-      attempt.remember(recorded, parent, prefixLength, call.instructions);
+    for (const [at, { id, policy, response, tokens, parent, prefixLength }] of records.entries()) {
+      const reply = dialect.replyMessage(response);
+      const prompt = drawn[at]?.draw.raw ?? null;
+      attempt.remember({ id, policy, call, reply, prompt, ...tokens, parent, prefixLength });
     }
     return records;
   }
 
-  private facts(
-    { dialect, call, prompt, decision, maxTokens, startedAt }: Prepared,
-    { draw, reply, result }: Drawn,
-  ): Omit<CallRecord, keyof Identity | "response" | "finishReason"> {
-    const { clock, config, recorder } = this.deps;
+  /** Settings as used; what was asked of the reply's form counts as overridden where no grammar saw to it. */
+  private decided({ call, decision }: Prepared, { result }: Drawn): SamplingDecision {
+    if (result.constrained) return decision;
+    return { ...decision, overridden: { ...decision.overridden, ...call.form.fields } };
+  }
+
+  private facts(prepared: Prepared, drawn: Drawn): Omit<CallRecord, keyof Identity | "response" | "finishReason"> {
+    const { clock, name, isPolicy, recorder, model } = this.deps;
+    const { dialect, call, startedAt } = prepared;
+    const { draw, reply, result } = drawn;
+    const decision = this.decided(prepared, drawn);
+    const body = rewrittenBody(call, name, decision);
     return {
       id: draw.id,
       dialect: dialect.name,
-      policy: config.modelName,
-      own: true,
+      policy: name,
+      own: isPolicy && model.policy !== "null",
       callKey: draw.callKey,
-      parent: prompt.parentCall,
-      prefixLength: prompt.prefixLength,
-      breakReason: prompt.break,
+      parent: draw.prompt.parentCall,
+      prefixLength: draw.prompt.prefixLength,
+      breakReason: draw.prompt.break,
       tokens: reply.tokens,
-      sampling: { ...decision.sampling, max_tokens: maxTokens, stop: call.stop },
+      sampling: { ...decision.sampling, ...decision.adjustments, max_tokens: draw.maxTokens, stop: call.stop },
       overridden: decision.overridden,
       truncated: result.truncated,
-      request: rewrittenBody(call, config.modelName, decision),
-      server: { model: config.modelName, endpoint: this.endpoint, version: result.versions.at(-1) ?? 0 },
+      ...(result.constrained === undefined ? {} : { constrained: result.constrained }),
+      request: draw.raw === null ? body : { ...body, prompt: draw.raw },
+      server: { model: name, endpoint: this.endpoint, version: result.versions.at(-1) ?? 0 },
       httpStatus: 200,
       retryCount: 0,
       latencyMs: clock.monotonic() - startedAt,
@@ -252,19 +277,4 @@ export class OwnModel {
       delivery: "pending",
     };
   }
-}
-
-/** The reply without the stop text and what follows it, as OpenAI's clients expect. */
-function cutAtStop(parsed: ParsedReply, stop: string): ParsedReply {
-  const cut = (text: string | null) => {
-    const at = text?.indexOf(stop) ?? -1;
-    return text === null || at < 0 ? text : text.slice(0, at);
-  };
-  return { ...parsed, content: cut(parsed.content), reasoningContent: cut(parsed.reasoningContent) };
-}
-
-/** A reply to a request without tools: what looks like a call is text. */
-function withoutCalls(parsed: ParsedReply): ParsedReply {
-  if (parsed.toolCalls.length === 0) return parsed;
-  return { ...parsed, content: parsed.text, reasoningContent: null, toolCalls: [] };
 }

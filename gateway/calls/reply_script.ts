@@ -1,8 +1,8 @@
 import type { ChatRequest } from "../../src/schema/chat.ts";
-import type { ScriptedReply } from "../../src/schema/script.ts";
+import type { ReplySource, ScriptedReply } from "../../src/schema/script.ts";
 
 /** Replies written beforehand, given out in order to each rollout; the last one is repeated. */
-export class ReplyScript {
+export class ReplyScript implements ReplySource {
   /** By the text that a request must contain; null holds those for every request. */
   private readonly queues = new Map<string | null, ScriptedReply[]>();
   /** How many replies of each queue a rollout has had. */
@@ -16,7 +16,6 @@ export class ReplyScript {
     }
   }
 
-  /** The next reply of a rollout to a request; calls outside rollouts share one place in the script (""). */
   next(rolloutId: string, request: ChatRequest): ScriptedReply {
     const when = this.queueFor(request);
     const queue = this.queues.get(when) ?? [];

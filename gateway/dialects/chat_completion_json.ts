@@ -11,13 +11,42 @@ function message({ parsed, toolCalls }: Reply): JsonObject {
   };
 }
 
-/** The chosen tokens; the likeliest alternatives are not computed, so `top_logprobs` is empty. */
-export function tokenLogprobs({ tokens }: Reply, tokenText: (id: number) => string): JsonObject[] {
-  return Array.from(tokens.replyIds, (id, at) => {
-    const token = tokenText(id);
-    const bytes = [...new TextEncoder().encode(token)];
-    return { token, logprob: tokens.logprobs[at], bytes, top_logprobs: [] };
+function tokenLogprob(id: number, logprob: number | undefined, tokenText: (id: number) => string): JsonObject {
+  const token = tokenText(id);
+  return { token, logprob, bytes: [...new TextEncoder().encode(token)] };
+}
+
+/** The likeliest tokens at one place; fewer where fewer have any probability. */
+function alternatives({ topLogprobs }: Reply, at: number, tokenText: (id: number) => string): JsonObject[] {
+  if (!topLogprobs) return [];
+  const { count, ids, logprobs } = topLogprobs;
+  const places = Array.from({ length: count }, (_, rank) => at * count + rank);
+  return places.flatMap((place) => {
+    const id = ids[place] ?? -1;
+    return id < 0 ? [] : [tokenLogprob(id, logprobs[place], tokenText)];
   });
+}
+
+/** The chosen tokens, and the likeliest ones in their places where the call asks for some. */
+export function tokenLogprobs(reply: Reply, tokenText: (id: number) => string): JsonObject[] {
+  const { replyIds, logprobs } = reply.tokens;
+  return Array.from(replyIds, (id, at) => ({
+    ...tokenLogprob(id, logprobs[at], tokenText),
+    top_logprobs: alternatives(reply, at, tokenText),
+  }));
+}
+
+/** What replies cost together; siblings share their prompt, and are told apart by its ids. */
+export function usageOf(replies: readonly Reply[]): JsonObject {
+  const prompts = new Map(replies.map(({ tokens, promptTokens }) => [tokens.promptIds, promptTokens]));
+  const promptTokens = [...prompts.values()].reduce((sum, count) => sum + count, 0);
+  const completionTokens = replies.reduce((sum, reply) => sum + reply.completionTokens, 0);
+  return {
+    prompt_tokens: promptTokens,
+    completion_tokens: completionTokens,
+    total_tokens: promptTokens + completionTokens,
+    prompt_tokens_details: { cached_tokens: replies[0]?.cachedTokens ?? 0 },
+  };
 }
 
 /** A `chat.completion`; token ids stand where vLLM puts them. */
@@ -30,20 +59,13 @@ export function writeCompletion(answer: Answer, call: ModelCall): JsonObject {
     finish_reason: reply.toolCalls.length > 0 ? "tool_calls" : reply.finishReason,
     ...(showTokenIds ? { token_ids: [...reply.tokens.replyIds] } : {}),
   }));
-  const promptTokens = replies[0]?.tokens.promptIds.length ?? 0;
-  const completionTokens = replies.reduce((sum, { tokens }) => sum + tokens.replyIds.length, 0);
   return {
     id: `chatcmpl-${id}`,
     object: "chat.completion",
     created,
     model,
     choices,
-    usage: {
-      prompt_tokens: promptTokens,
-      completion_tokens: completionTokens,
-      total_tokens: promptTokens + completionTokens,
-      prompt_tokens_details: { cached_tokens: replies[0]?.cachedTokens ?? 0 },
-    },
+    usage: usageOf(replies),
     ...(showTokenIds ? { prompt_token_ids: [...(replies[0]?.tokens.promptIds ?? [])] } : {}),
   };
 }

@@ -7,20 +7,25 @@ import {
 } from "../../src/schema/chat.ts";
 import { writeCompletion } from "./chat_completion_json.ts";
 import { streamCompletion } from "./chat_completion_stream.ts";
-import type { Dialect, JsonObject, ModelCall } from "./dialect.ts";
-import { integer, invalid, number, stopTexts } from "./request_fields.ts";
+import type { Dialect, JsonObject, ModelCall, WantedSampling } from "./dialect.ts";
+import {
+  autoChoice,
+  type OutputFormat,
+  type ReplyForm,
+  requireOffered,
+  schemaFormat,
+  type ToolChoice,
+} from "./reply_form.ts";
+import { integer, invalid, logitBias, number, stopTexts } from "./request_fields.ts";
 
-/** Fields the own model cannot follow yet; they are recorded as overridden unless they ask for nothing. */
-const unsupported = [
-  "frequency_penalty",
-  "presence_penalty",
-  "repetition_penalty",
-  "logit_bias",
-  "seed",
-  "response_format",
-];
+/** Replies that one request may ask for. */
+export const maxReplies = 128;
 
-const maxReplies = 128;
+interface Forced {
+  type?: unknown;
+  function?: { name?: unknown } | null;
+  allowed_tools?: { mode?: unknown; tools?: ({ function?: { name?: unknown } | null } | null)[] } | null;
+}
 
 function readMessages(body: JsonObject): ChatMessage[] {
   const { messages } = body;
@@ -53,21 +58,65 @@ function readTools(body: JsonObject): ToolDefinition[] | null {
   return read.length === 0 ? null : read;
 }
 
-function asksForNothing(value: unknown): boolean {
-  if (value === undefined || value === null || value === 0) return true;
-  if (typeof value !== "object") return false;
-  return Object.keys(value).length === 0 || (value as JsonObject).type === "text";
+/** A call that has to be made, by OpenAI's several ways of naming it. @throws ApiError 400 */
+function readChoice({ tool_choice: choice }: JsonObject): ToolChoice {
+  if (choice === "none" || choice === "required") return { mode: choice, names: null };
+  if (choice === undefined || choice === null || choice === "auto") return autoChoice;
+  const { type, function: named, allowed_tools: allowed } = (typeof choice === "object" ? choice : {}) as Forced;
+  if (type === "function" && typeof named?.name === "string") return { mode: "required", names: [named.name] };
+  if (type === "allowed_tools" && Array.isArray(allowed?.tools)) {
+    const names = allowed.tools.flatMap((tool) =>
+      typeof tool?.function?.name === "string" ? [tool.function.name] : [],
+    );
+    return { mode: allowed.mode === "required" ? "required" : "auto", names };
+  }
+  throw invalid("tool_choice", `Invalid 'tool_choice': expected "none", "auto", "required" or a function to call.`);
 }
 
-function readIgnored(body: JsonObject): JsonObject {
-  const fields = unsupported.filter((name) => !asksForNothing(body[name])).map((name) => [name, body[name]]);
-  const { tool_choice: choice } = body;
-  // Forcing a call takes constrained decoding; "auto" and "none" are followed.
-  if (choice !== undefined && choice !== null && choice !== "auto" && choice !== "none")
-    fields.push(["tool_choice", choice]);
-  if (body.repetition_penalty === 1)
-    return Object.fromEntries(fields.filter(([name]) => name !== "repetition_penalty"));
-  return Object.fromEntries(fields);
+/** @throws ApiError 400 */
+function readFormat({ response_format: format }: JsonObject): OutputFormat {
+  if (format === undefined || format === null) return { kind: "text" };
+  const { type, json_schema: named } = (typeof format === "object" ? format : {}) as JsonObject;
+  if (type === "text") return { kind: "text" };
+  if (type === "json_object") return { kind: "json_object" };
+  const schema = (named as JsonObject | null | undefined)?.schema;
+  if (type === "json_schema" && typeof named === "object" && named !== null) return schemaFormat(schema);
+  throw invalid(
+    "response_format",
+    `Invalid 'response_format': expected a type of "text", "json_object" or "json_schema", the last with a schema.`,
+  );
+}
+
+function readForm(body: JsonObject, tools: readonly ToolDefinition[] | null): ReplyForm {
+  const choice = readChoice(body);
+  const format = readFormat(body);
+  const parallelCalls = body.parallel_tool_calls !== false;
+  requireOffered(choice, tools, "tool_choice");
+  const fields = {
+    ...(format.kind === "text" ? {} : { response_format: body.response_format }),
+    ...(choice.mode === "required" || choice.names ? { tool_choice: body.tool_choice } : {}),
+    ...(parallelCalls ? {} : { parallel_tool_calls: false }),
+  };
+  return { choice, format, parallelCalls, fields };
+}
+
+/** What the harness wants of the draw. @throws ApiError 400 */
+export function readSampling(body: JsonObject): WantedSampling {
+  return {
+    temperature: number(body, "temperature", 0, Number.POSITIVE_INFINITY),
+    topP: number(body, "top_p", 0, 1),
+    topK: integer(body, "top_k", -1),
+    minP: number(body, "min_p", 0, 1),
+    frequencyPenalty: number(body, "frequency_penalty", -2, 2),
+    presencePenalty: number(body, "presence_penalty", -2, 2),
+    repetitionPenalty: number(body, "repetition_penalty", 0, Number.POSITIVE_INFINITY),
+    logitBias: logitBias(body, "logit_bias"),
+  };
+}
+
+/** A seed changes nothing where the gateway derives every draw; it is recorded as not followed. */
+export function readIgnored({ seed }: JsonObject): JsonObject {
+  return seed === undefined || seed === null ? {} : { seed };
 }
 
 function templateArgs(body: JsonObject): JsonObject | null {
@@ -76,19 +125,18 @@ function templateArgs(body: JsonObject): JsonObject | null {
 }
 
 function read(body: JsonObject): ModelCall {
+  const tools = readTools(body);
   return {
-    chat: { messages: readMessages(body), tools: readTools(body), templateArgs: templateArgs(body) },
-    sampling: {
-      temperature: number(body, "temperature", 0, Number.POSITIVE_INFINITY),
-      topP: number(body, "top_p", 0, 1),
-      topK: integer(body, "top_k", -1),
-      minP: number(body, "min_p", 0, 1),
-    },
+    model: typeof body.model === "string" ? body.model : null,
+    chat: { messages: readMessages(body), tools, templateArgs: templateArgs(body) },
+    sampling: readSampling(body),
     maxTokens: integer(body, "max_completion_tokens", 1) ?? integer(body, "max_tokens", 1) ?? null,
     stop: stopTexts(body, "stop"),
     n: integer(body, "n", 1, maxReplies) ?? 1,
     stream: Boolean(body.stream),
     logprobs: Boolean(body.logprobs),
+    topLogprobs: body.logprobs ? (integer(body, "top_logprobs", 0, 20) ?? 0) : 0,
+    form: readForm(body, tools),
     tokenIds: typeof body.return_token_ids === "boolean" ? body.return_token_ids : null,
     ignored: readIgnored(body),
     body,

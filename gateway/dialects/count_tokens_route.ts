@@ -1,27 +1,59 @@
-/** Anthropic's count of a prompt's tokens, without a call of the model. */
+/** Counts of a prompt's tokens, without a call of the model: Anthropic's and Gemini's. */
 import type { Context } from "hono";
+import type { ChatRequest } from "../../src/schema/chat.ts";
 import type { Gateway } from "../context.ts";
 import { readObject } from "../http/body.ts";
 import { ApiError } from "../http/errors.ts";
 import type { Routes } from "../http/routes.ts";
+import type { Dialect, JsonObject } from "./dialect.ts";
+import { gemini, readGeminiChat } from "./gemini.ts";
+import { geminiCountPaths } from "./gemini_paths.ts";
 import { messages } from "./messages.ts";
 import { attemptPrefix, callerOf, errorResponse } from "./model_routes.ts";
 
-async function countTokens(context: Context, gateway: Gateway): Promise<Response> {
+/** A dialect's count: where it is asked for, the chat it is asked of, and the reply. */
+interface Count {
+  dialect: Dialect;
+  paths: readonly string[];
+  read(body: JsonObject): ChatRequest;
+  write(tokens: number): JsonObject;
+}
+
+/** The whole request may stand in a field of its own. */
+function readGeminiCount(body: JsonObject): ChatRequest {
+  const whole = body.generateContentRequest ?? body.generate_content_request;
+  return readGeminiChat(typeof whole === "object" && whole !== null ? (whole as JsonObject) : body);
+}
+
+const counts: readonly Count[] = [
+  {
+    dialect: messages,
+    paths: ["/v1/messages/count_tokens", "/messages/count_tokens"],
+    read: (body) => messages.read(body).chat,
+    write: (tokens) => ({ input_tokens: tokens }),
+  },
+  { dialect: gemini, paths: geminiCountPaths, read: readGeminiCount, write: (totalTokens) => ({ totalTokens }) },
+];
+
+async function count(context: Context, gateway: Gateway, { dialect, read, write }: Count): Promise<Response> {
   try {
     const principal = await gateway.principal(context);
     if (!principal) throw new ApiError(401, "invalid_api_key", "Invalid or missing API key");
-    const { chat } = messages.read(await readObject(context.req.raw, gateway.config.limits.bodyBytes));
+    const chat = read(await readObject(context.req.raw, gateway.config.limits.bodyBytes));
     const caller = await callerOf(context, gateway, principal);
-    return Response.json({ input_tokens: await gateway.calls.countTokens(caller, chat) });
+    return Response.json(write(await gateway.calls.countTokens(caller, chat)));
   } catch (thrown) {
-    return errorResponse(messages, thrown, gateway);
+    return errorResponse(dialect, thrown, gateway);
   }
 }
 
 export function addCountTokensRoutes(routes: Routes, gateway: Gateway): void {
-  for (const prefix of ["", attemptPrefix]) {
-    const path = `${prefix}/v1/messages/count_tokens`;
-    routes.add("POST", path, "Count a prompt's tokens (messages)", (c) => countTokens(c, gateway));
+  for (const one of counts) {
+    for (const path of one.paths) {
+      for (const prefix of ["", attemptPrefix]) {
+        const summary = `Count a prompt's tokens (${one.dialect.name})`;
+        routes.add("POST", `${prefix}${path}`, summary, (c) => count(c, gateway, one));
+      }
+    }
   }
 }

@@ -1,7 +1,9 @@
 /** What a wire format of model calls has to know; one file each. */
 import type { ChatMessage, ChatRequest, ParsedReply, ToolCall } from "../../src/schema/chat.ts";
+import type { TopLogprobs } from "../../src/schema/engine.ts";
 import type { CallTokens } from "../../src/schema/store.ts";
 import type { ApiError } from "../http/errors.ts";
+import type { ReplyForm } from "./reply_form.ts";
 
 /** JSON as it crosses the wire. */
 export type JsonObject = Record<string, unknown>;
@@ -12,11 +14,23 @@ export interface WantedSampling {
   topP?: number;
   topK?: number;
   minP?: number;
+  frequencyPenalty?: number;
+  presencePenalty?: number;
+  repetitionPenalty?: number;
+  /** Pairs of token id and bias. */
+  logitBias?: readonly (readonly [id: number, bias: number])[];
 }
+
+/** A prompt that is continued as it stands, without a chat template: a text, or token ids. */
+export type RawPrompt = string | readonly number[];
 
 /** A request of a dialect in common terms. */
 export interface ModelCall {
+  /** The model asked for; null when the request names none. */
+  model: string | null;
   chat: ChatRequest;
+  /** Prompts to be continued as they stand, in place of the chat. */
+  prompts?: readonly RawPrompt[];
   /** How many of the first messages are instructions for this call alone; none by default. */
   instructions?: number;
   sampling: WantedSampling;
@@ -28,6 +42,10 @@ export interface ModelCall {
   stream: boolean;
   /** Whether the reply shows log-probabilities. */
   logprobs: boolean;
+  /** How many of the likeliest tokens the reply shows at each place, 0 to 20. */
+  topLogprobs: number;
+  /** What the reply has to be: calls of tools, JSON, or anything. */
+  form: ReplyForm;
   /** Whether a stream shows token ids. */
   tokenIds: boolean | null;
   /** Fields that the own model does not follow, and that are therefore recorded as overridden. */
@@ -45,6 +63,12 @@ export interface Reply {
   /** The stop text that ended it; null when something else did. */
   stopString: string | null;
   cachedTokens: number;
+  /** What the reply costs, as its model counts. */
+  promptTokens: number;
+  completionTokens: number;
+  /** True when a grammar kept it to the form that was asked for. */
+  constrained: boolean;
+  topLogprobs?: TopLogprobs;
 }
 
 /** What the answer to a call is made of; several replies are siblings. */
@@ -93,6 +117,8 @@ export interface Dialect {
   write(answer: Answer, call: ModelCall): JsonObject;
   /** The parts of a stream, terminator included, that say what the JSON says. */
   stream(json: JsonObject, call: ModelCall): string[];
+  /** Content type of a stream that is none of server-sent events; null for one that is. */
+  streamType?(call: ModelCall): string | null;
   /** Why a reply ended, in the dialect's words. */
   finishReason(json: JsonObject): string | null;
   /** The assistant's message in a recorded reply; null when there is none. */

@@ -5,10 +5,15 @@ import { readAssistant, readText, readUser } from "./messages_content.ts";
 import { messagesError, ThreadUnsupported } from "./messages_errors.ts";
 import { writeMessage } from "./messages_json.ts";
 import { streamMessage } from "./messages_stream.ts";
+import {
+  autoChoice,
+  type OutputFormat,
+  type ReplyForm,
+  requireOffered,
+  schemaFormat,
+  type ToolChoice,
+} from "./reply_form.ts";
 import { integer, invalid, number, stopTexts } from "./request_fields.ts";
-
-/** Fields the own model cannot follow yet; they are recorded as overridden. */
-const unsupported = ["output_config", "output_format"];
 
 function readMessage(message: unknown, place: string): ChatMessage[] {
   const { role, content } = (message ?? {}) as JsonObject;
@@ -65,21 +70,55 @@ function readTools({ tools, tool_choice: choice }: JsonObject): ToolDefinition[]
   return read.length === 0 ? null : read;
 }
 
-function readIgnored(body: JsonObject): JsonObject {
-  const names = unsupported.filter((name) => body[name] !== undefined && body[name] !== null);
-  const { tool_choice: choice, thinking } = body as { [name: string]: JsonObject | null | undefined };
-  // Forcing a call, or one call only, takes constrained decoding; "auto" and "none" are followed.
-  const isFollowed = choice?.type === "none" || (choice?.type === "auto" && !choice.disable_parallel_tool_use);
-  if (choice && !isFollowed) names.push("tool_choice");
-  // How long the model thinks, and whether, is its own choice: "adaptive" asks for that.
-  if (thinking && thinking.type !== "adaptive") names.push("thinking");
-  return Object.fromEntries(names.map((name) => [name, body[name]]));
+/** @throws ApiError 400 */
+function readChoice(choice: JsonObject | null | undefined): ToolChoice {
+  if (choice === undefined || choice === null) return autoChoice;
+  const { type, name } = choice;
+  if (type === "auto" || type === "none") return { mode: type, names: null };
+  if (type === "any") return { mode: "required", names: null };
+  if (type === "tool" && typeof name === "string") return { mode: "required", names: [name] };
+  throw invalid(
+    "tool_choice",
+    `Invalid 'tool_choice': expected a type of "auto", "any", "none" or "tool" with a name.`,
+  );
+}
+
+/** The format stands in `output_config`, or where the beta had it. */
+function readFormat({ output_config: config, output_format: format }: JsonObject): OutputFormat {
+  const asked = ((config as JsonObject | null | undefined)?.format ?? format) as JsonObject | null | undefined;
+  return asked?.type === "json_schema" ? schemaFormat(asked.schema) : { kind: "text" };
+}
+
+function readForm(body: JsonObject, tools: readonly ToolDefinition[] | null): ReplyForm {
+  const wanted = body.tool_choice as JsonObject | null | undefined;
+  const choice = readChoice(wanted);
+  const format = readFormat(body);
+  const parallelCalls = !wanted?.disable_parallel_tool_use;
+  requireOffered(choice, tools, "tool_choice");
+  const fields: JsonObject = {};
+  if (choice.mode === "required" || !parallelCalls) fields.tool_choice = wanted;
+  if (format.kind !== "text") {
+    const name = (body.output_config as JsonObject | null | undefined)?.format ? "output_config" : "output_format";
+    fields[name] = body[name];
+  }
+  return { choice, format, parallelCalls, fields };
+}
+
+/** How long the model thinks, and whether, is its own choice: "adaptive" asks for that. */
+function readIgnored({ output_config: config, thinking }: JsonObject): JsonObject {
+  const { format: _, ...effort } = (config ?? {}) as JsonObject;
+  return {
+    ...(Object.keys(effort).length === 0 ? {} : { output_config: config }),
+    ...(thinking && (thinking as JsonObject).type !== "adaptive" ? { thinking } : {}),
+  };
 }
 
 function read(body: JsonObject): ModelCall {
   if (body.thread) throw new ThreadUnsupported();
+  const tools = readTools(body);
   return {
-    chat: { messages: readMessages(body), tools: readTools(body), templateArgs: null },
+    model: typeof body.model === "string" ? body.model : null,
+    chat: { messages: readMessages(body), tools, templateArgs: null },
     sampling: {
       temperature: number(body, "temperature", 0, Number.POSITIVE_INFINITY),
       topP: number(body, "top_p", 0, 1),
@@ -90,6 +129,8 @@ function read(body: JsonObject): ModelCall {
     n: 1,
     stream: Boolean(body.stream),
     logprobs: false,
+    topLogprobs: 0,
+    form: readForm(body, tools),
     tokenIds: false,
     ignored: readIgnored(body),
     body,

@@ -1,7 +1,7 @@
 /** Anthropic Messages: content blocks as messages of the common conversation. Keys that are not named here say nothing. */
 import type { ChatMessage, ContentPart, ToolCall } from "../../src/schema/chat.ts";
+import { signedCall } from "./call_signature.ts";
 import type { JsonObject } from "./dialect.ts";
-import { signedCall } from "./messages_signature.ts";
 import { invalid } from "./request_fields.ts";
 
 type Block = JsonObject & { type: string };

@@ -1,18 +1,8 @@
 /** Anthropic Messages: replies of the own model as JSON. */
 import type { ToolCall } from "../../src/schema/chat.ts";
+import { signatureOf } from "./call_signature.ts";
 import type { Answer, JsonObject, Reply } from "./dialect.ts";
-import { signatureOf } from "./messages_signature.ts";
-
-/** Null where the text is no JSON object. */
-function objectIn(text: string): JsonObject | null {
-  if (text.trim() === "") return {};
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : null;
-  } catch {
-    return null;
-  }
-}
+import { objectIn } from "./json_object.ts";
 
 /** Arguments that are no object stand beside an empty one as they were sampled, so that nothing of them is lost. */
 function toolUse({ id, function: { name, arguments: sampled } }: ToolCall): JsonObject {
@@ -36,12 +26,12 @@ function stopReason({ toolCalls, stopString, finishReason }: Reply): string {
   return finishReason === "length" ? "max_tokens" : "end_turn";
 }
 
-function usageOf({ tokens, cachedTokens }: Reply): JsonObject {
+function usageOf({ promptTokens, completionTokens, cachedTokens }: Reply): JsonObject {
   return {
-    input_tokens: tokens.promptIds.length - cachedTokens,
+    input_tokens: promptTokens - cachedTokens,
     cache_creation_input_tokens: 0,
     cache_read_input_tokens: cachedTokens,
-    output_tokens: tokens.replyIds.length,
+    output_tokens: completionTokens,
   };
 }
 

@@ -1,5 +1,8 @@
 import { chatCompletions } from "./chat_completions.ts";
-import type { Dialect } from "./dialect.ts";
+import { completions } from "./completions.ts";
+import type { Dialect, JsonObject } from "./dialect.ts";
+import { gemini } from "./gemini.ts";
+import { geminiCallPaths, geminiFieldsOf } from "./gemini_paths.ts";
 import { messages } from "./messages.ts";
 import { responses } from "./responses.ts";
 
@@ -7,16 +10,23 @@ import { responses } from "./responses.ts";
 export interface ServedDialect {
   dialect: Dialect;
   /** Below the gateway's root, and below the prefix that names an attempt. */
-  path: string;
-  /** Below the base of an endpoint that calls are forwarded to; null for a dialect that is not forwarded. */
+  paths: readonly string[];
+  /** Below the base of an endpoint that calls are forwarded to as they are; null: they are sent as chat completions. */
   upstreamPath: string | null;
+  /** Fields of the request that stand in its address: in the parameter `call`, and in the query. @throws ApiError 404 */
+  fromPath?(call: string, query: URLSearchParams): JsonObject;
 }
+
+/** Some clients' base addresses end where others append the version. */
+const served = (path: string): string[] => [`/v1/${path}`, `/${path}`];
 
 /** Every wire format of model calls. */
 export const dialects: readonly ServedDialect[] = [
-  { dialect: chatCompletions, path: "/v1/chat/completions", upstreamPath: "chat/completions" },
-  { dialect: responses, path: "/v1/responses", upstreamPath: null },
-  { dialect: messages, path: "/v1/messages", upstreamPath: null },
+  { dialect: chatCompletions, paths: served("chat/completions"), upstreamPath: "chat/completions" },
+  { dialect: completions, paths: served("completions"), upstreamPath: "completions" },
+  { dialect: responses, paths: served("responses"), upstreamPath: null },
+  { dialect: messages, paths: served("messages"), upstreamPath: null },
+  { dialect: gemini, paths: geminiCallPaths, upstreamPath: null, fromPath: geminiFieldsOf },
 ];
 
 /** The dialect that a recorded call names. */

@@ -33,8 +33,15 @@ export async function replyTo(
     return { events: dialect.stream(answered.json as JsonObject, call), watch: answered.watch };
   });
   const { holdHeadersMs, keepAliveMs } = limits;
+  const contentType = dialect.streamType?.(call) ?? null;
   try {
-    return await streamReply(streamed, { clock, holdHeadersMs, keepAliveMs, keepAlive: dialect.keepAlive });
+    return await streamReply(streamed, {
+      clock,
+      holdHeadersMs,
+      keepAliveMs,
+      keepAlive: dialect.keepAlive,
+      contentType,
+    });
   } catch (thrown) {
     if (thrown instanceof RefusedStream) return send(thrown.answered);
     throw thrown;

@@ -31,6 +31,27 @@ export function integer(
   );
 }
 
+/** A text; null when there is none. @throws ApiError 400 */
+export function optionalText(body: JsonObject, name: string): string | null {
+  const value = body[name];
+  if (value === undefined || value === null) return null;
+  if (typeof value === "string") return value;
+  throw invalid(name, `Invalid '${name}': expected a text, got ${JSON.stringify(value)}.`);
+}
+
+/** Biases by token id, as OpenAI writes them: `{"50256": -100}`. @throws ApiError 400 */
+export function logitBias(body: JsonObject, name: string): readonly (readonly [number, number])[] | undefined {
+  const value = body[name];
+  if (value === undefined || value === null) return undefined;
+  const entries = typeof value === "object" && !Array.isArray(value) ? Object.entries(value as JsonObject) : null;
+  const pairs = entries?.map(([id, bias]) => [Number(id), bias] as const);
+  const isGood = pairs?.every(
+    ([id, bias]) => Number.isInteger(id) && id >= 0 && typeof bias === "number" && Math.abs(bias) <= 100,
+  );
+  if (pairs && isGood) return pairs.length === 0 ? undefined : (pairs as [number, number][]);
+  throw invalid(name, `Invalid '${name}': expected biases from -100 to 100 by token id.`);
+}
+
 /** Texts that end a reply: one, a list, or none; empty ones end nothing. @throws ApiError 400 */
 export function stopTexts(body: JsonObject, name: string): string[] {
   const stop = body[name];

@@ -1,5 +1,5 @@
 /** OpenAI Responses: reading requests. What is unknown is ignored, as every harness sends some of it. */
-import { type ChatMessage, type ToolDefinition, toolDefinitionSchema } from "../../src/schema/chat.ts";
+import type { ChatMessage } from "../../src/schema/chat.ts";
 import { isConversationItem, itemType, type ResponseItem, responseItemSchema } from "../../src/schema/responses.ts";
 import { ApiError } from "../http/errors.ts";
 import type { Dialect, JsonObject, ModelCall, PastCalls } from "./dialect.ts";
@@ -8,6 +8,7 @@ import { conversationOf, noPast } from "./responses_conversation.ts";
 import { callOfResponse } from "./responses_ids.ts";
 import { writeResponse } from "./responses_json.ts";
 import { streamResponse } from "./responses_stream.ts";
+import { isServedTool, leftOut, readForm, readTools } from "./responses_tools.ts";
 
 /** Fields that name a conversation, or a prompt, kept by OpenAI: without it there is nothing to answer. */
 const refused = ["conversation", "prompt"];
@@ -32,53 +33,16 @@ function readItems(body: JsonObject): ResponseItem[] {
   });
 }
 
-/** A function tool as chat completions write it. */
-function toolDefinition(tool: JsonObject, at: number): ToolDefinition {
-  const { name, description, parameters } = tool;
-  const result = toolDefinitionSchema.safeParse({ type: "function", function: { name, description, parameters } });
-  if (result.success) return result.data;
-  const [issue] = result.error.issues;
-  const place = ["tools", at, ...(issue?.path.slice(1) ?? [])].join(".");
-  throw invalid(place, `Invalid '${place}': ${issue?.message ?? "not a tool"}.`);
-}
-
-function isFunction(tool: unknown): tool is JsonObject {
-  return (tool as { type?: unknown } | null)?.type === "function";
-}
-
-function readTools({ tools, tool_choice: choice }: JsonObject): ToolDefinition[] | null {
-  if (tools === undefined || tools === null || choice === "none") return null;
-  if (!Array.isArray(tools)) throw invalid("tools", "Invalid 'tools': expected a list of tools.");
-  const read = tools.flatMap((tool: unknown, at) => (isFunction(tool) ? [toolDefinition(tool, at)] : []));
-  return read.length === 0 ? null : read;
-}
-
-/** What is left out of a list, by type: "tools.web_search". */
-function leftOut(name: string, list: unknown, typeOf: (one: unknown) => string | null): JsonObject {
-  const left: Record<string, unknown[]> = {};
-  for (const one of Array.isArray(list) ? list : []) {
-    const type = typeOf(one);
-    if (type === null) continue;
-    const key = `${name}.${type}`;
-    left[key] = [...(left[key] ?? []), one];
-  }
-  return left;
-}
-
+/** What the own model has not, and what it does not do. */
 function readIgnored(body: JsonObject): JsonObject {
-  const { tools, input, tool_choice: choice, text, truncation } = body;
+  const { tools, input, truncation } = body;
   const ignored: JsonObject = {
-    ...leftOut("tools", tools, (tool) => (isFunction(tool) ? null : (itemType(tool) ?? "unknown"))),
+    ...leftOut("tools", tools, (tool) => (isServedTool(tool) ? null : (itemType(tool) ?? "unknown"))),
     ...leftOut("input", input, (item) => {
       const type = itemType(item);
       return type === null || isConversationItem(type) ? null : type;
     }),
   };
-  const format = (text as { format?: { type?: unknown } | null } | null | undefined)?.format;
-  if (format && format.type !== "text") ignored.text = text;
-  // Forcing a call, or only one, takes constrained decoding; "auto" and "none" are followed.
-  if (choice !== undefined && choice !== null && choice !== "auto" && choice !== "none") ignored.tool_choice = choice;
-  if (body.parallel_tool_calls === false) ignored.parallel_tool_calls = false;
   if (body.background === true) ignored.background = true;
   if (truncation !== undefined && truncation !== null && truncation !== "disabled") ignored.truncation = truncation;
   return ignored;
@@ -96,9 +60,13 @@ function read(body: JsonObject): ModelCall {
     const message = `'${name}' is not supported. Send the conversation in 'input', or use 'previous_response_id'.`;
     throw new ApiError(400, "unsupported_parameter", message, { param: name });
   }
+  const tools = readTools(body);
+  const logprobs = Array.isArray(body.include) && body.include.includes("message.output_text.logprobs");
+  const topLogprobs = integer(body, "top_logprobs", 0, 20) ?? 0;
   return {
+    model: typeof body.model === "string" ? body.model : null,
     // The messages take what was said before; see resolve.
-    chat: { messages: [], tools: readTools(body) },
+    chat: { messages: [], tools },
     sampling: {
       temperature: number(body, "temperature", 0, Number.POSITIVE_INFINITY),
       topP: number(body, "top_p", 0, 1),
@@ -107,7 +75,9 @@ function read(body: JsonObject): ModelCall {
     stop: [],
     n: 1,
     stream: Boolean(body.stream),
-    logprobs: Array.isArray(body.include) && body.include.includes("message.output_text.logprobs"),
+    logprobs: logprobs || topLogprobs > 0,
+    topLogprobs,
+    form: readForm(body, tools),
     tokenIds: null,
     ignored: readIgnored(body),
     body,

@@ -2,6 +2,7 @@
 import { tokenLogprobs } from "./chat_completion_json.ts";
 import type { Answer, JsonObject, ModelCall, Reply } from "./dialect.ts";
 import { encryptedContent, itemId, responseId } from "./responses_ids.ts";
+import { namespaceOf } from "./responses_tools.ts";
 
 function includes({ body }: ModelCall, name: string): boolean {
   return Array.isArray(body.include) && body.include.includes(name);
@@ -39,11 +40,18 @@ function output(answer: Answer, call: ModelCall, reply: Reply): JsonObject[] {
       type: "function_call",
       status: "completed",
       call_id: id,
+      ...namespaceField(called.name, call.body),
       name: called.name,
       arguments: called.arguments,
     });
   }
   return items;
+}
+
+/** Harnesses find a function of a group by both names. */
+function namespaceField(name: string, body: JsonObject): JsonObject {
+  const namespace = namespaceOf(name, body);
+  return namespace === null ? {} : { namespace };
 }
 
 /** Tokens until the text of the thinking is whole; its markers before it count. */
@@ -60,8 +68,7 @@ function reasoningTokens({ parsed, tokens }: Reply, tokenText: (id: number) => s
 }
 
 function usage(reply: Reply, tokenText: (id: number) => string): JsonObject {
-  const inputTokens = reply.tokens.promptIds.length;
-  const outputTokens = reply.tokens.replyIds.length;
+  const { promptTokens: inputTokens, completionTokens: outputTokens } = reply;
   return {
     input_tokens: inputTokens,
     input_tokens_details: { cached_tokens: reply.cachedTokens },
@@ -72,7 +79,7 @@ function usage(reply: Reply, tokenText: (id: number) => string): JsonObject {
 }
 
 /** What a response repeats of its request. */
-function echoed(body: JsonObject): JsonObject {
+function echoed(body: JsonObject, isFollowed: boolean): JsonObject {
   return {
     instructions: body.instructions ?? null,
     max_output_tokens: body.max_output_tokens ?? null,
@@ -82,8 +89,7 @@ function echoed(body: JsonObject): JsonObject {
     reasoning: body.reasoning ?? { effort: null, summary: null },
     store: body.store ?? true,
     temperature: body.temperature ?? null,
-    // Whatever was asked for, text is what the model writes.
-    text: { format: { type: "text" } },
+    text: (isFollowed && body.text) || { format: { type: "text" } },
     tool_choice: body.tool_choice ?? "auto",
     tools: body.tools ?? [],
     top_p: body.top_p ?? null,
@@ -104,7 +110,7 @@ export function writeResponse(answer: Answer, call: ModelCall): JsonObject {
     error: null,
     incomplete_details: isCut ? { reason: "max_output_tokens" } : null,
     model: answer.model,
-    ...echoed(call.body),
+    ...echoed(call.body, reply?.constrained ?? false),
     output: reply ? output(answer, call, reply) : [],
     usage: reply ? usage(reply, answer.tokenText) : null,
   };

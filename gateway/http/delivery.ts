@@ -17,10 +17,15 @@ export interface HoldOptions {
   keepAliveMs: number;
   /** The comment to send; null holds the headers as long as it takes. */
   keepAlive: string | null;
+  /** Content type where it is not that of server-sent events. */
+  contentType?: string | null;
 }
 
 const encoder = new TextEncoder();
-const streamHeaders = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" };
+
+function streamHeaders({ contentType }: HoldOptions): Record<string, string> {
+  return { "content-type": contentType ?? "text/event-stream; charset=utf-8", "cache-control": "no-cache" };
+}
 
 /**
  * A body that gives one part per read, and says what became of it. A stream's last part ends it (`terminated`): who
@@ -91,7 +96,7 @@ export async function streamReply(work: Promise<StreamReply>, hold: HoldOptions)
   const { clock, holdHeadersMs, keepAliveMs, keepAlive } = hold;
   if (keepAlive === null || (await settledWithin(work, holdHeadersMs, clock))) {
     const { events, watch } = await work;
-    return new Response(watchedBody(events.map(encode), watch, { terminated: true }), { headers: streamHeaders });
+    return new Response(watchedBody(events.map(encode), watch, { terminated: true }), { headers: streamHeaders(hold) });
   }
   let rest: ReadableStreamDefaultReader<Uint8Array> | null = null;
   let gone = false;
@@ -119,7 +124,7 @@ export async function streamReply(work: Promise<StreamReply>, hold: HoldOptions)
     },
     { highWaterMark: 0 },
   );
-  return new Response(body, { headers: streamHeaders });
+  return new Response(body, { headers: streamHeaders(hold) });
 }
 
 function encode(text: string): Uint8Array {

@@ -13,7 +13,7 @@ export async function openServedModel(
   platform: Platform,
   modelFolder: string,
   options: Partial<EngineOptions> = {},
-): Promise<ServedModel> {
+): Promise<ServedModel & { codec: ChatFormat }> {
   const files = await readTokenizerFiles(platform.files, modelFolder);
   const codec = ChatFormat.load(files, { date: new Date(platform.clock.now()) });
   const engine = await openEngine(platform, { train: false, ...options, modelFolder });

@@ -87,7 +87,7 @@ function trainedCall(call: CallRecord): TrainedCall {
     replyIds: call.tokens.replyIds,
     logprobs: call.tokens.logprobs,
     versions: call.tokens.versions,
-    constrained: call.truncated,
+    constrained: call.truncated || call.constrained === true,
     breakReason: call.breakReason,
     ...(excluded === null ? {} : { excluded }),
   };

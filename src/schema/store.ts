@@ -41,6 +41,8 @@ export interface CallRecord {
   overridden: Record<string, unknown>;
   /** True when logprobs are of a truncated distribution. */
   truncated: boolean;
+  /** True when a grammar masked tokens, logprobs being of the masked distribution; absent is false. */
+  constrained?: boolean;
   /** JSON body as sent to the model, and the model's JSON reply; token ids in it may be left to `tokens`. */
   request: Record<string, unknown>;
   response: unknown;
@@ -78,7 +80,7 @@ export type StoreEvent =
   | { type: "call_recorded"; call: CallRecord }
   | { type: "call_delivery"; callId: string; delivery: "delivered" | "abandoned"; at: number }
   | { type: "call_failed"; failure: CallFailure }
-  /** What the experiment wants to find again after a crash: groups trained, checkpoints, cursors. */
+  /** What experiment and gateway want to find again after a crash: groups trained, cursors, registered endpoints. */
   | { type: "experiment"; name: string; data: unknown; at: number };
 
 /** One line of the log. Sequence numbers start at 1 and have no gaps. */
@@ -122,6 +124,8 @@ export interface Store {
   calls(rolloutId: string, attemptId?: string): Promise<CallRecord[]>;
   failures(rolloutId: string): Promise<CallFailure[]>;
   log(after: number, limit: number): Promise<LogEntry[]>;
+  /** The last experiment event of a name; null when there is none. */
+  noted(name: string): Promise<LogEntry | null>;
   /** The last committed sequence number. */
   seq(): Promise<number>;
   /** Resolves with the sequence number as soon as it is greater than `after`. @throws CancelledError */

@@ -38,6 +38,8 @@ export interface ModelRequestData {
   overridden?: Record<string, unknown>;
   /** True when log-probabilities are of a truncated distribution. */
   truncated?: boolean;
+  /** True when they are of a distribution that a grammar masked. */
+  constrained?: boolean;
   delivery?: "pending" | "delivered" | "abandoned";
 }
 

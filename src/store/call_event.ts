@@ -32,6 +32,7 @@ export function callEvent(call: CallRecord): RolloutEvent {
     break_reason: call.breakReason,
     overridden: call.overridden,
     truncated: call.truncated,
+    ...(call.constrained === undefined ? {} : { constrained: call.constrained }),
     delivery: call.delivery,
   };
   return {

@@ -88,6 +88,12 @@ export class MemoryStore implements Store {
     return structuredClone(this.entries.slice(after, after + limit));
   }
 
+  async noted(name: string): Promise<LogEntry | null> {
+    this.requireOpen();
+    const found = this.entries.findLast((entry) => entry.type === "experiment" && entry.name === name);
+    return structuredClone(found ?? null);
+  }
+
   async seq(): Promise<number> {
     this.requireOpen();
     return this.entries.length;

@@ -184,6 +184,10 @@ class SqlStore implements Store {
     return this.read((views) => views.log(after, limit));
   }
 
+  noted(name: string): Promise<LogEntry | null> {
+    return this.read((views) => views.noted(name));
+  }
+
   async seq(): Promise<number> {
     return await this.read((views) => views.seq());
   }

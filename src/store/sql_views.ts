@@ -114,17 +114,27 @@ export class SqlViews {
 
   log(after: number, limit: number): LogEntry[] {
     const rows = this.session.all("SELECT * FROM log WHERE seq > ? ORDER BY seq LIMIT ?", after, limit);
-    return rows.map((row) => ({
-      seq: row.seq as number,
-      type: row.type as LogEntry["type"],
-      rolloutId: row.rollout_id as string,
-      at: row.at as number,
-      ...(row.name === null ? {} : { name: row.name as string }),
-      ...(row.data === null ? {} : { data: JSON.parse(row.data as string) as unknown }),
-    }));
+    return rows.map(entryOf);
+  }
+
+  noted(name: string): LogEntry | null {
+    const sql = "SELECT * FROM log WHERE type = 'experiment' AND name = ? ORDER BY seq DESC LIMIT 1";
+    const row = this.session.get(sql, name);
+    return row ? entryOf(row) : null;
   }
 
   seq(): number {
     return (this.session.get("SELECT COALESCE(MAX(seq), 0) AS seq FROM log")?.seq ?? 0) as number;
   }
+}
+
+function entryOf(row: Record<string, unknown>): LogEntry {
+  return {
+    seq: row.seq as number,
+    type: row.type as LogEntry["type"],
+    rolloutId: row.rollout_id as string,
+    at: row.at as number,
+    ...(row.name === null ? {} : { name: row.name as string }),
+    ...(row.data === null ? {} : { data: JSON.parse(row.data as string) as unknown }),
+  };
 }

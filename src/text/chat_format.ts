@@ -27,6 +27,12 @@ export interface ChatCodec {
    *   that is not text; "text_unencodable"
    */
   encodeRequest(request: ChatRequest, recorded: readonly RecordedCall[]): EncodedPrompt;
+  /**
+   * Ids of a text that no template wrapped; what spells a control token becomes one. `continues`: it follows on other
+   * text, so that nothing is added for a beginning.
+   * @throws FormatError "text_unencodable"
+   */
+  encodeText(text: string, continues: boolean): Int32Array;
   /** The message that sampled ids spell. `templateArgs`: the request's, where it had some. */
   parseReply(ids: ArrayLike<number>, templateArgs?: ChatRequest["templateArgs"]): ParsedReply;
   /**
@@ -90,6 +96,14 @@ export class ChatFormat implements ChatCodec {
     if (!found) return this.encodeWhole(request, breakReason(request, recorded));
     if (!hasTokens(found.call)) return this.encodeWhole(request, "retokenised");
     return this.encodeContinuation(request, found) ?? this.encodeWhole(request, "template");
+  }
+
+  encodeText(text: string, continues: boolean): Int32Array {
+    if (text === "" && continues) return new Int32Array(0);
+    if (!continues) return Int32Array.from(this.tokenizer.encode(text, { addSpecial: true }));
+    // Any token that takes no whitespace with it shows the encoder that the text before goes on.
+    const after = this.tokenizer.addedTokens.find((token) => token.special && !token.rstrip) ?? null;
+    return Int32Array.from(this.encoder.encode(text, chooseMarks([text]).lookalike, after));
   }
 
   parseReply(ids: ArrayLike<number>, templateArgs?: ChatRequest["templateArgs"]): ParsedReply {

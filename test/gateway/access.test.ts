@@ -163,7 +163,7 @@ describe("addresses", () => {
       "Invalid or missing API key",
     ]);
     expect((await client.get("/r/r/0/train/v1/chat/completions")).status).toBe(405);
-    expect((await client.get("/r/r/0/train/v1/embeddings")).status).toBe(404);
+    expect((await client.get("/r/r/0/train/v1/nothing")).status).toBe(404);
   });
 
   it("may name rollouts and attempts of any spelling", async () => {

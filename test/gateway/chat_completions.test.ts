@@ -83,12 +83,23 @@ describe("a reply", () => {
 
   it("shows logprobs when asked", async () => {
     client.engine.script = () => "é!";
-    const { choices } = await client.ask("r", "hi", { logprobs: true, top_logprobs: 2 });
+    const { choices } = await client.ask("r", "hi", { logprobs: true });
     expect(choices[0]?.logprobs?.content).toEqual([
       { token: "é", logprob: -0.125, bytes: [0xc3, 0xa9], top_logprobs: [] },
       { token: "!", logprob: -0.25, bytes: [33], top_logprobs: [] },
       { token: "<stop>", logprob: -0.375, bytes: [60, 115, 116, 111, 112, 62], top_logprobs: [] },
     ]);
+    const likely = await client.ask("r", "hi", { logprobs: true, top_logprobs: 2 });
+    expect(likely.choices[0]?.logprobs?.content[1]).toEqual({
+      token: "!",
+      logprob: -0.25,
+      bytes: [33],
+      top_logprobs: [
+        { token: "!", logprob: -1, bytes: [33] },
+        { token: '"', logprob: -2, bytes: [34] },
+      ],
+    });
+    expect(client.engine.requests.map(({ topLogprobs }) => topLogprobs)).toEqual([undefined, 2]);
   });
 });
 

@@ -88,6 +88,8 @@ export class FakeEngine implements Engine {
   readonly cancelled: string[] = [];
   contextLength = 4096;
   version = 1;
+  /** Whether it says that it kept to a constraint. */
+  constrained: boolean | undefined;
   script: Script = () => "ok";
   private readonly running = new Map<string, () => void>();
 
@@ -130,6 +132,8 @@ export class FakeEngine implements Engine {
       ...(stop === undefined ? {} : { stopped: stop }),
       cachedTokens: 0,
       truncated: request.sampling.topP < 1,
+      ...(this.constrained === undefined ? {} : { constrained: this.constrained }),
+      ...(request.topLogprobs ? { topLogprobs: topLogprobs(ids, request.topLogprobs) } : {}),
     };
   }
 
@@ -148,6 +152,13 @@ export class FakeEngine implements Engine {
   snapshot: Engine["snapshot"] = unused;
   stats: Engine["stats"] = unused;
   async close(): Promise<void> {}
+}
+
+/** At each place the chosen id, then those above it. */
+function topLogprobs(chosen: Int32Array, count: number): NonNullable<GenerateResult["topLogprobs"]> {
+  const places = [...chosen].flatMap((id) => Array.from({ length: count }, (_, rank) => ({ id: id + rank, rank })));
+  const ids = Int32Array.from(places, ({ id }) => id);
+  return { count, ids, logprobs: Float32Array.from(places, ({ rank }) => -(rank + 1)) };
 }
 
 function unused(): never {

@@ -170,12 +170,11 @@ describe("the prompt", () => {
 
   it("leaves out what the model has not, and the record says so", async () => {
     const search = { type: "web_search", external_web_access: true };
-    const space = { type: "namespace", name: "n", tools: [add] };
     const searched = { type: "web_search_call", id: "ws_1", status: "completed" };
     const format = { type: "json_schema", name: "a", schema: {} };
     const body = {
       input: [{ role: "user", content: "hi" }, searched],
-      tools: [search, space, { type: "custom", name: "c" }],
+      tools: [search, { type: "custom", name: "c" }],
       tool_choice: "required",
       parallel_tool_calls: false,
       text: { format },
@@ -186,7 +185,6 @@ describe("the prompt", () => {
     const [call] = await client.calls("r");
     expect(call?.overridden).toEqual({
       "tools.web_search": [search],
-      "tools.namespace": [space],
       "tools.custom": [{ type: "custom", name: "c" }],
       "input.web_search_call": [searched],
       tool_choice: "required",

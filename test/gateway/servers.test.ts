@@ -1,7 +1,6 @@
 /**
- * Who answers a call. Plan: the own model behind Agent Lightning's proxy (streams, refusals, pause), registered
- * endpoints behind the attempt's address (streams, sampling, refusals), endpoints before the own model, waiting while
- * paused, no model at all.
+ * Who answers a call. Plan: the own model behind Agent Lightning's proxy (streams, refusals, pause), endpoints before the
+ * own model, waiting while paused, no model at all.
  */
 import { beforeEach, describe, expect, it } from "vitest";
 import { createApp } from "../../gateway/app.ts";
@@ -9,7 +8,6 @@ import { systemClock, systemEntropy } from "../../src/platform/clock.ts";
 import { MemoryStore } from "../../src/store/memory_store.ts";
 import { ManualClock, settle } from "../rollout/manual_clock.ts";
 import { AppClient, type Completion, sse } from "./app_client.ts";
-import { completion } from "./protocol/stub_upstream.ts";
 
 type Json = Record<string, unknown>;
 
@@ -81,123 +79,14 @@ describe("the own model behind Agent Lightning's proxy", () => {
     expect(await response.json()).toEqual({ error: "gateway paused", reason: null });
   });
 
-  it("knows chat completions only", async () => {
+  it("continues prompts without a chat, too", async () => {
     const response = await client.post(proxy.replace("chat/", ""), { prompt: "x" });
-    expect([response.status, await response.json()]).toMatchObject([404, { error: { code: "unsupported_path" } }]);
-  });
-});
-
-describe("registered endpoints behind the attempt's address", () => {
-  let client: AppClient;
-  let sent: { url: string; body: Json }[];
-  let answer: () => Response;
-  beforeEach(async () => {
-    sent = [];
-    answer = () => Response.json(completion([1, 2], [3]));
-    client = new AppClient(
-      {},
-      {
-        fetch: async (url, init) => {
-          sent.push({ url, body: JSON.parse(String(init.body)) as Json });
-          return answer();
-        },
-      },
-    );
-    await client.create("r");
-    await client.post("/api/models", [{ model: "m", endpoint: "http://up/v1", version: 9 }]);
-  });
-
-  it("come before the own model, and streams are made of their replies", async () => {
-    const { chunks, done } = sse(
-      await (await client.chat("r", { messages, stream: true, stream_options: { include_usage: true } })).text(),
-    );
-    expect(client.engine.requests).toEqual([]);
-    expect(sent[0]).toMatchObject({
-      url: "http://up/v1/chat/completions",
-      body: { messages, model: "m", return_token_ids: true, logprobs: true },
-    });
-    expect(sent[0]?.body).not.toHaveProperty("stream");
-    expect(sent[0]?.body).not.toHaveProperty("stream_options");
-    expect(done).toBe(true);
-    expect(chunks[1]).toMatchObject({ choices: [{ delta: { content: "ok" } }] });
-    expect(chunks.at(-1)).toMatchObject({ usage: { prompt_tokens: 2 } });
-    const [call] = await client.calls("r");
-    expect(call).toMatchObject({ own: false, policy: "m", server: { version: 9 }, delivery: "delivered" });
-    expect(call?.tokens).toEqual({
-      promptIds: Int32Array.of(1, 2),
-      replyIds: Int32Array.of(3),
-      logprobs: Float32Array.of(-0.25),
-      versions: Int32Array.of(9),
-    });
-  });
-
-  it("get plain sampling in train mode and what they can follow otherwise", async () => {
-    const shaped = {
-      messages,
-      temperature: 0.1,
-      top_p: 0.5,
-      seed: 1,
-      presence_penalty: 1,
-      response_format: { type: "json_object" },
-    };
-    await (await client.chat("r", shaped)).text();
-    expect(sent[0]?.body).toMatchObject({ temperature: 1, response_format: { type: "json_object" } });
-    for (const name of ["top_p", "seed", "presence_penalty"]) expect(sent[0]?.body).not.toHaveProperty(name);
-    expect((await client.calls("r"))[0]?.overridden).toEqual({
-      temperature: 0.1,
-      top_p: 0.5,
-      seed: 1,
-      presence_penalty: 1,
-    });
-    await (await client.chat("r", shaped, "0", "val")).text();
-    expect(sent[1]?.body).toMatchObject({ temperature: 0.7, top_p: 0.5, seed: 1, presence_penalty: 1 });
-  });
-
-  it("refuse in their own words, streams included", async () => {
-    answer = () => Response.json({ error: { message: "too long" } }, { status: 400 });
-    for (const stream of [false, true]) {
-      const response = await client.chat("r", { messages, stream });
-      expect([response.status, await response.json()]).toEqual([400, { error: { message: "too long" } }]);
-    }
-    expect(await events(client)).toMatchObject([{ http_status: 400 }, { http_status: 400 }]);
-  });
-
-  it("get no call of a dialect they do not take", async () => {
-    const response = await client.post("/r/r/0/train/v1/messages", { messages });
     expect([response.status, await response.json()]).toMatchObject([
-      400,
-      {
-        error: {
-          type: "invalid_request_error",
-          message:
-            "This rollout's calls go to a registered endpoint, which does not take messages. Call /v1/chat/completions.",
-          details: { error_code: "not_forwarded" },
-        },
-      },
+      200,
+      { choices: [{ text: "ok", token_ids: [111, 107, 0], logprobs: { token_logprobs: [-0.125, -0.25, -0.375] } }] },
     ]);
-    expect(sent).toEqual([]);
-  });
-
-  it("that time out are tried again, then 504", async () => {
-    const clock = new ManualClock();
-    const never = (_: string, init: RequestInit) =>
-      new Promise<Response>((_resolve, reject) =>
-        init.signal?.addEventListener("abort", () => reject(new Error("aborted"))),
-      );
-    const slow = new AppClient({ limits: { upstreamTimeoutMs: 1000 } }, { clock, fetch: never });
-    await slow.create("r");
-    await slow.post("/api/models", [{ model: "m", endpoint: "http://up/v1" }]);
-    let isDone = false;
-    const pending = Promise.resolve(slow.post(proxy, { messages })).finally(() => {
-      isDone = true;
-    });
-    const started = clock.now();
-    while (!isDone) await clock.advance(clock.waiting > 0 ? 250 : 0);
-    const response = await pending;
-    expect(clock.now() - started).toBeGreaterThan(6 * 1000 + 15_500 * 0.75);
-    expect([response.status, await response.json()]).toEqual([504, { detail: "Upstream model server timed out" }]);
-    expect(await events(slow)).toEqual([]);
-    expect(await slow.store.failures("r")).toMatchObject([{ httpStatus: 504, retryCount: 5 }]);
+    const [event] = (await (await client.get("/api/rollouts/r/events?format=triplet")).json()) as { data: Json }[];
+    expect(event?.data).toMatchObject({ prompt_token_ids: [120], response_token_ids: [111, 107, 0] });
   });
 });
 
@@ -254,7 +143,7 @@ describe("no model", () => {
     expect(shown).toMatchObject([
       [503, { detail: "No servers available for model 'm'" }],
       [503, { error: { code: "no_model", message: "No servers available for model 'm'" } }],
-      [503, { error: { code: "no_model", message: "This gateway serves no model outside rollouts." } }],
+      [503, { error: { code: "no_model", message: "No servers available for model 'm'" } }],
     ]);
   });
 });

@@ -28,6 +28,18 @@ export function logConformance(name: string, open: OpenStore): void {
     );
 
     it(
+      "finds the last note of a name, whatever was written since",
+      withStore(open, async (store) => {
+        const note = (name: string, data: unknown): StoreEvent => ({ type: "experiment", name, data, at: 8 });
+        await store.append([note("x", { n: 1 }), note("y", null), note("x", { n: 2 }), created("a"), note("y", [3])]);
+        const x = { seq: 3, type: "experiment", rolloutId: "", at: 8, name: "x", data: { n: 2 } };
+        expect(await store.noted("x")).toEqual(x);
+        expect((await store.noted("y"))?.data).toEqual([3]);
+        expect(await store.noted("z")).toBeNull();
+      }),
+    );
+
+    it(
       "writes a batch whole or not at all, whatever it holds",
       withStore(open, async (store) => {
         await store.append([

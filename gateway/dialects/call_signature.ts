@@ -1,6 +1,6 @@
 /**
- * Signatures of thinking blocks. Harnesses send them back untouched and never read them, so ours name the call whose
- * reply the block belongs to.
+ * Signatures of thinking, in Anthropic's blocks and in Gemini's parts. Harnesses send them back untouched and never read
+ * them, so ours name the call whose reply they belong to.
  */
 
 const prefix = "leyden:";

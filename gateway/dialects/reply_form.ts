@@ -1,0 +1,61 @@
+/** What a reply has to be, in common terms: which tools it calls, whether several at once, and the form of its text. */
+import type { ToolDefinition } from "../../src/schema/chat.ts";
+import type { ConstraintSpec } from "../../src/schema/token_constraint.ts";
+import type { JsonObject } from "./dialect.ts";
+import { invalid } from "./request_fields.ts";
+
+/** Which tools a reply calls. */
+export interface ToolChoice {
+  mode: "auto" | "none" | "required";
+  /** The tools that may be called; null for all of them. */
+  names: readonly string[] | null;
+}
+
+/** The form of a reply's text. */
+export type OutputFormat = { kind: "text" } | { kind: "json_object" } | { kind: "json_schema"; schema: unknown };
+
+/** All of it, and the request's fields that ask for it: they are recorded as overridden where it is not followed. */
+export interface ReplyForm {
+  choice: ToolChoice;
+  /** False allows one call at most. */
+  parallelCalls: boolean;
+  format: OutputFormat;
+  fields: JsonObject;
+}
+
+/** Any tool may be called or none. */
+export const autoChoice: ToolChoice = { mode: "auto", names: null };
+
+/** A reply that may be anything. */
+export const freeForm: ReplyForm = { choice: autoChoice, parallelCalls: true, format: { kind: "text" }, fields: {} };
+
+/** A tool that has to be called must be offered. @throws ApiError 400 */
+export function requireOffered(
+  { mode, names }: ToolChoice,
+  tools: readonly ToolDefinition[] | null,
+  param: string,
+): void {
+  if (mode !== "required") return;
+  for (const name of names ?? []) {
+    if (tools?.some((tool) => tool.function.name === name)) continue;
+    throw invalid(param, `Invalid '${param}': the tool ${JSON.stringify(name)} is not among the request's tools.`);
+  }
+}
+
+/** The reply's grammar; null when it may be anything, or nothing can be forced. */
+export function constraintOf(form: ReplyForm, tools: readonly ToolDefinition[] | null): ConstraintSpec | null {
+  const { choice, parallelCalls: parallel, format } = form;
+  const text: ConstraintSpec | null = format.kind === "text" ? null : format;
+  const offered = (tools ?? []).filter(({ function: { name } }) => choice.names?.includes(name) ?? true);
+  if (choice.mode === "none" || offered.length === 0) return text;
+  const required = choice.mode === "required";
+  const isFree = !required && parallel && choice.names === null && text === null;
+  if (isFree) return null;
+  const callable = offered.map(({ function: { name, parameters } }) => ({ name, parameters: parameters ?? {} }));
+  return { kind: "tool_calls", tools: callable, required, parallel, ...(text && !required ? { text } : {}) };
+}
+
+/** The format that a JSON schema of a request asks for. */
+export function schemaFormat(schema: unknown): OutputFormat {
+  return typeof schema === "object" && schema !== null ? { kind: "json_schema", schema } : { kind: "json_object" };
+}
