@@ -1,4 +1,5 @@
-import { blockColumns } from "../core/dtype.ts";
+import { blockColumns, type DType } from "../core/dtype.ts";
+import { FormatError } from "../core/errors.ts";
 
 /** An i8 matrix on the host: its bytes, and the factor of each block of `blockColumns` numbers. */
 export interface Int8Values {
@@ -31,4 +32,37 @@ export function toInt8(values: Float32Array): Int8Values {
 /** The numbers that an i8 matrix stands for. */
 export function fromInt8({ bytes, scales }: Int8Values): Float32Array {
   return Float32Array.from(bytes, (byte, i) => byte * (scales[Math.floor(i / blockColumns)] as number));
+}
+
+/** Numbers of a part of a matrix in its own type, and the scales of its blocks for i8. */
+export interface EncodedValues {
+  readonly values: Float32Array | Uint16Array | Int8Array;
+  readonly scales?: Float32Array;
+}
+
+/**
+ * f32 numbers in a parameter's type. @throws FormatError "weights_overflow" for a number that f16 cannot hold, naming
+ * the parameter
+ */
+export function encodeValues(name: string, dtype: DType, values: Float32Array): EncodedValues {
+  if (dtype === "i8") {
+    const { bytes, scales } = toInt8(values);
+    return { values: bytes, scales };
+  }
+  if (dtype !== "f16") return { values };
+  const halves = new Float16Array(values);
+  const lost = values.findIndex((v, i) => Number.isFinite(v) && !Number.isFinite(halves[i]));
+  if (lost >= 0) {
+    throw new FormatError("weights_overflow", `Parameter "${name}" holds ${values[lost]}, too large for f16.`, {
+      do: "Set model.weights to f32.",
+      data: { parameter: name, value: values[lost] },
+    });
+  }
+  return { values: new Uint16Array(halves.buffer, halves.byteOffset, halves.length) };
+}
+
+/** The f32 numbers that a part of a parameter stands for. */
+export function decodeValues(dtype: DType, bytes: ArrayBuffer, scales: ArrayBuffer): Float32Array {
+  if (dtype === "i8") return fromInt8({ bytes: new Int8Array(bytes), scales: new Float32Array(scales) });
+  return dtype === "f16" ? Float32Array.from(new Float16Array(bytes)) : new Float32Array(bytes);
 }

@@ -15,7 +15,7 @@ import { familyOf } from "./families/registry.ts";
 import { type InitOptions, initializeParameters } from "./initialize.ts";
 import { loadWeights, type SavedForm, savedForm, type WeightSource } from "./load_weights.ts";
 import { PackedTensors, type ParameterReader } from "./packed_tensors.ts";
-import { layOutParameters, parameterSpecs } from "./parameter_layout.ts";
+import { frozenSpecs, layOutParameters, parameterSpecs, type WeightType } from "./parameter_layout.ts";
 import type { Policy } from "./policy.ts";
 import { rotaryFrequencies } from "./rotary.ts";
 
@@ -33,13 +33,13 @@ export class Model implements Policy {
   /** Rotation per position of each pair (rotaryDim / 2), when positions are rotary. */
   readonly inverseFrequencies: Tensor | undefined;
 
-  private constructor(device: Device, config: HfConfig) {
+  private constructor(device: Device, config: HfConfig, type: WeightType) {
     this.device = device;
     this.config = config;
     this.family = familyOf(config);
     this.description = this.family.describe(config);
     const limits = device.caps.limits;
-    const layout = layOutParameters(parameterSpecs(this.description), {
+    const layout = layOutParameters(frozenSpecs(parameterSpecs(this.description), type), {
       maxSegmentBytes: limits.maxBufferBytes,
       alignment: limits.offsetAlignment,
     });
@@ -52,9 +52,17 @@ export class Model implements Policy {
         : undefined;
   }
 
-  /** A model with the weights of `source`. @throws FormatError naming the option, tensor or shape that does not fit */
-  static async load(device: Device, config: HfConfig, source: WeightSource): Promise<Model> {
-    const model = new Model(device, config);
+  /**
+   * A model with the weights of `source`; other types than f32 are for models that are not trained themselves.
+   * @throws FormatError naming the option, tensor or shape that does not fit, or a weight too large for its type
+   */
+  static async load(
+    device: Device,
+    config: HfConfig,
+    source: WeightSource,
+    { type = "f32" }: { readonly type?: WeightType } = {},
+  ): Promise<Model> {
+    const model = new Model(device, config, type);
     try {
       await loadWeights(source, model.savedForm, model.parameters);
       return model;
@@ -65,8 +73,8 @@ export class Model implements Policy {
   }
 
   /** A model with random weights. */
-  static initialize(device: Device, config: HfConfig, init: InitOptions): Model {
-    const model = new Model(device, config);
+  static initialize(device: Device, config: HfConfig, init: InitOptions & { readonly type?: WeightType }): Model {
+    const model = new Model(device, config, init.type ?? "f32");
     initializeParameters(model.family, model.description, model.parameters, init);
     return model;
   }

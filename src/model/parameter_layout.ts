@@ -1,3 +1,4 @@
+import { blockColumns, type DType, elementBytes } from "../core/dtype.ts";
 import { DeviceError } from "../core/errors.ts";
 import { alignUp, type Shape, sizeOf } from "../core/shape.ts";
 import { type DecoderDescription, qkvWidth, upWidth } from "./decoder.ts";
@@ -10,12 +11,17 @@ export interface ParameterSpec {
   readonly name: string;
   readonly shape: Shape;
   readonly init: InitRule;
+  /** f32 by default; f16 and i8 for frozen matrices. */
+  readonly dtype?: DType;
 }
 
 /** A parameter's place in the packed buffers. */
 export interface PlacedParameter extends ParameterSpec {
+  readonly dtype: DType;
   readonly segment: number;
   readonly offsetBytes: number;
+  /** Where the scales of an i8 matrix lie, in the same segment. */
+  readonly scalesOffsetBytes: number;
 }
 
 /** One layout serves parameters, gradients and both optimizer moments. */
@@ -25,6 +31,23 @@ export interface ParameterLayout {
   readonly segmentBytes: readonly number[];
   /** Number of parameters (elements), padding excluded. */
   readonly count: number;
+}
+
+/** How the matrices of a model that is not trained itself are held on the device. */
+export type WeightType = "f32" | "f16" | "int8";
+
+/**
+ * The parameters with frozen matrices in a smaller type; norms and biases stay f32, as does a matrix of odd width. With
+ * int8 the embedding and the head are f16, like a matrix whose rows are no whole blocks: their error reaches the
+ * logits directly.
+ */
+export function frozenSpecs(specs: readonly ParameterSpec[], type: WeightType): ParameterSpec[] {
+  return specs.map((spec) => {
+    const [, cols = 0] = spec.shape;
+    if (type === "f32" || spec.shape.length !== 2 || spec.name === "positions" || cols % 2 !== 0) return spec;
+    const fits = type === "int8" && cols % blockColumns === 0 && spec.name !== "embed" && spec.name !== "head";
+    return { ...spec, dtype: fits ? "i8" : "f16" };
+  });
 }
 
 /** Parameters of a decoder in a fixed order: embedding, positions, layers, final norm, head. */
@@ -99,7 +122,10 @@ export function layOutParameters(
   const parameters = new Map<string, PlacedParameter>();
   const segmentBytes: number[] = [0];
   for (const spec of specs) {
-    const bytes = alignUp(4 * sizeOf(spec.shape), limits.alignment);
+    const dtype = spec.dtype ?? "f32";
+    const own = alignUp(elementBytes[dtype] * sizeOf(spec.shape), limits.alignment);
+    const scales = dtype === "i8" ? (elementBytes.f32 * sizeOf(spec.shape)) / blockColumns : 0;
+    const bytes = own + alignUp(scales, limits.alignment);
     if (bytes > limits.maxSegmentBytes) {
       throw new DeviceError(
         "device_memory",
@@ -109,7 +135,8 @@ export function layOutParameters(
     }
     if ((segmentBytes.at(-1) as number) + bytes > limits.maxSegmentBytes) segmentBytes.push(0);
     const segment = segmentBytes.length - 1;
-    parameters.set(spec.name, { ...spec, segment, offsetBytes: segmentBytes[segment] as number });
+    const offsetBytes = segmentBytes[segment] as number;
+    parameters.set(spec.name, { ...spec, dtype, segment, offsetBytes, scalesOffsetBytes: offsetBytes + own });
     segmentBytes[segment] = (segmentBytes[segment] as number) + bytes;
   }
   return { parameters, segmentBytes, count: specs.reduce((n, s) => n + sizeOf(s.shape), 0) };

@@ -45,11 +45,13 @@ export class Trainer {
   private collected: { statistics: StepStatistics | null; weighted: boolean } = { statistics: null, weighted: false };
   private skipped = 0;
 
-  /** @throws DeviceError "device_memory" when gradients and moments do not fit */
+  /** @throws LeydenError "frozen_weights"; DeviceError "device_memory" when gradients and moments do not fit */
   constructor(model: Policy, options: TrainerOptions) {
     this.model = model;
     this.options = options;
     const { device, trained } = model;
+    // Refuses frozen weights before anything is allocated.
+    trained.segments();
     this.gradients = new PackedTensors(device, trained.layout, "gradients");
     this.optimizer = new Optimizer(device, trained, this.gradients);
     this.plan = new GradientPlan(model, model.gradients(this.gradients), options);
