@@ -1,13 +1,19 @@
 // Plan: for random groups of calls the tree's rows, whole or split to a budget, give the loss and the gradient of every
-// tensor that the calls give as rows of their own; a sample that occurs twice counts twice.
+// tensor that the calls give as rows of their own, also of an adapter and with layers recomputed in backward; a sample
+// that occurs twice counts twice.
 import fc from "fast-check";
 import { describe, expect, it } from "#test";
+import { Rng, seedKey } from "../../src/core/rng.ts";
+import { sizeOf } from "../../src/core/shape.ts";
+import { AdaptedModel } from "../../src/model/lora/adapted_model.ts";
+import { Adapter } from "../../src/model/lora/adapter.ts";
 import { type TrainedSample, treeRows } from "../../src/rl/trie/tree_rows.ts";
 import { buildTrie, type TrieCall } from "../../src/rl/trie/trie.ts";
 import type { TrainRow } from "../../src/schema/engine.ts";
-import type { Trainer } from "../../src/train/trainer.ts";
+import { Trainer } from "../../src/train/trainer.ts";
 import { llamaConfig, qwen3Config } from "../model/configs.ts";
 import { randomCalls } from "../rl/random_calls.ts";
+import { stillClock } from "../runtime/still_clock.ts";
 import { open, ppo } from "./training_rows.ts";
 
 const shape = { vocab: 12, calls: 10, length: 6 };
@@ -67,31 +73,56 @@ function distance(a: Outcome, b: Outcome, factor = 1): { tensors: number; loss: 
   return { tensors: worst, loss: Math.abs(a.loss - factor * b.loss) / Math.max(1e-3, Math.abs(factor * b.loss)) };
 }
 
+async function expectTreeEqualsRows(trainer: Trainer): Promise<void> {
+  await fc.assert(
+    fc.asyncProperty(randomCalls(shape), fc.integer({ min: 1, max: 40 }), async (calls, budget) => {
+      const trie = buildTrie(calls);
+      const separate = await outcome(trainer, calls.map(separateRow));
+      for (const maxTokens of [Number.POSITIVE_INFINITY, budget]) {
+        const { rows } = treeRows(trie, trained(calls), maxTokens);
+        const tree = await outcome(
+          trainer,
+          rows.map(({ row }) => row),
+        );
+        const { tensors, loss } = distance(tree, separate);
+        expect(tensors).toBeLessThan(1e-5);
+        expect(loss).toBeLessThan(1e-5);
+      }
+    }),
+    runs,
+  );
+}
+
 describe("gradients of random trees", () => {
-  for (const config of [llamaConfig, qwen3Config]) {
-    it(`are those of separate rows, whole and split: ${config.model_type}`, async () => {
-      const { model, trainer } = await open(config);
-      await fc.assert(
-        fc.asyncProperty(randomCalls(shape), fc.integer({ min: 1, max: 40 }), async (calls, budget) => {
-          const trie = buildTrie(calls);
-          const separate = await outcome(trainer, calls.map(separateRow));
-          for (const maxTokens of [Number.POSITIVE_INFINITY, budget]) {
-            const { rows } = treeRows(trie, trained(calls), maxTokens);
-            const tree = await outcome(
-              trainer,
-              rows.map(({ row }) => row),
-            );
-            const { tensors, loss } = distance(tree, separate);
-            expect(tensors).toBeLessThan(1e-5);
-            expect(loss).toBeLessThan(1e-5);
-          }
-        }),
-        runs,
-      );
-      trainer.dispose();
-      model.dispose();
-    });
-  }
+  it("are those of separate rows, whole and split", async () => {
+    const { model, trainer } = await open(llamaConfig);
+    await expectTreeEqualsRows(trainer);
+    trainer.dispose();
+    model.dispose();
+  });
+
+  it("are those of separate rows with a layer recomputed in backward", async () => {
+    const { model, trainer } = await open(qwen3Config, 256, { recomputedLayers: 1 });
+    await expectTreeEqualsRows(trainer);
+    trainer.dispose();
+    model.dispose();
+  });
+
+  it("are those of separate rows for an adapter beside frozen weights", async () => {
+    const { model, trainer } = await open(llamaConfig);
+    trainer.dispose();
+    const adapter = Adapter.create(model, "test", { rank: 2, alpha: 4, targets: "all-linear", rslora: false }, 5);
+    const rng = new Rng(seedKey(9));
+    for (const { parameter, shape, offset } of adapter.tensors) {
+      const values = Float32Array.from({ length: sizeOf(shape) }, () => 0.3 * rng.normal());
+      adapter.parameters.write(parameter, values, offset);
+    }
+    const adapted = new Trainer(new AdaptedModel(model, adapter), { microBatchTokens: 256, clock: stillClock });
+    await expectTreeEqualsRows(adapted);
+    adapted.dispose();
+    adapter.dispose();
+    model.dispose();
+  });
 
   it("are twice as large when every call occurs twice", async () => {
     const { model, trainer } = await open(llamaConfig);
