@@ -1,6 +1,7 @@
-import { Environment, Interpreter, parse, tokenize } from "@huggingface/jinja";
+import { Environment, parse, tokenize } from "@huggingface/jinja";
 import { FormatError } from "../core/errors.ts";
 import { strftime } from "./strftime.ts";
+import { TemplateInterpreter } from "./template_interpreter.ts";
 
 /** What a template calls to refuse a conversation. */
 class Refusal extends Error {}
@@ -29,7 +30,7 @@ export class TemplateEngine {
   /** @throws FormatError "template_error" with the template's own message when it refuses, or the engine's */
   render(variables: Readonly<Record<string, unknown>>): string {
     try {
-      const result = new Interpreter(this.environment(variables)).run(this.program) as { value: unknown };
+      const result = new TemplateInterpreter(this.environment(variables)).run(this.program) as { value: unknown };
       return String(result.value);
     } catch (cause) {
       if (cause instanceof Refusal) {
