@@ -1,7 +1,8 @@
 // The loss of one prediction record and its derivatives by the record's logprob and entropy.
 // kind 0, cross entropy: -logprob. kind 1, PPO: max(-A r, -A clip(r, 1-lo, 1+hi)), r = exp(clamp(logprob - old, +-20)),
 // for A < 0 at most -A * dual_clip (dual_clip 0: no bound). Plus kl_coef * KL estimator of d = logprob - ref: 1: d;
-// 2: d^2/2; 3: exp(-d) + d - 1 with -d clamped to +-20 and the value to +-10; minus entropy_coef * entropy. Derivatives are
+// 2: d^2/2; 3: exp(-d) + d - 1 with -d clamped to +-20 and the value to +-10; 4: |d|; 5: 3 without clamps; 6 and 7: the
+// value of 1 and 3 with the derivative of 2; minus entropy_coef * entropy. Derivatives are
 // those of the stated expressions, 0 where a clamp or clip is active. NaN in a field that is used stays NaN.
 // Sources: PPO Schulman et al. 2017 (arXiv:1707.06347); dual clip Ye et al. 2019 (arXiv:1912.09729); estimators
 // Schulman 2020, "Approximating KL divergence".
@@ -30,11 +31,22 @@ fn exp_tail(x: f32) -> f32 {
 
 /// (value, derivative by d) of a KL estimator.
 fn kl_term(d: f32) -> vec2f {
-  if (dims.kl_kind == 1u) { return vec2f(d, 1.0); }
-  if (dims.kl_kind == 2u) { return vec2f(0.5 * d * d, d); }
+  switch dims.kl_kind {
+    case 1u: { return vec2f(d, 1.0); }
+    case 2u: { return vec2f(0.5 * d * d, d); }
+    case 4u: { return vec2f(abs(d), sign(d)); }
+    case 5u: {
+      let value = exp_tail(-d);
+      return vec2f(value, d - value);
+    }
+    case 6u: { return vec2f(d, d); }
+    default: {}
+  }
   let x = bounded(-d, -20.0, 20.0);
   let value = exp_tail(x);
-  if (value > 10.0) { return vec2f(10.0, 0.0); }
+  let above = value > 10.0;
+  if (dims.kl_kind == 7u) { return vec2f(select(value, 10.0, above), d); }
+  if (above) { return vec2f(10.0, 0.0); }
   return vec2f(value, -(value + x));
 }
 

@@ -33,6 +33,7 @@ export type {
 export type { Files } from "./schema/files.ts";
 export type { Grade, GradeInput, Grader, GradeTools, TranscriptCall } from "./schema/grader.ts";
 export type { ProcessHost } from "./schema/process_host.ts";
+export type { CompletionReply, CompletionTask } from "./schema/completion.ts";
 export type { Dataset, TaskRow, TaskStream } from "./schema/task.ts";
 export type { EventCreate, Rollout, RolloutCreate, RolloutEvent, RolloutState } from "./schema/wire.ts";
 export type { SftDataset, SftExample } from "./train/sft.ts";

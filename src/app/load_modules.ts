@@ -1,5 +1,6 @@
 import { asLeydenError, ConfigError } from "../core/errors.ts";
 import type { RolloutHooks } from "../rollout/hooks.ts";
+import type { CompletionTask } from "../schema/completion.ts";
 import type { Files } from "../schema/files.ts";
 import type { Dataset, TaskRow, TaskStream } from "../schema/task.ts";
 import { importModule, pathFrom } from "./load_config.ts";
@@ -67,4 +68,20 @@ function taskRow(row: unknown, place: string): TaskRow {
 /** The hooks of an experiment; none for an empty path. @throws ConfigError when the module exports none */
 export async function loadHooks(files: Files, folder: string, path: string): Promise<RolloutHooks> {
   return path === "" ? {} : ((await exported(files, folder, path, "hooks")) as RolloutHooks);
+}
+
+/** The completion task of an experiment. @throws ConfigError when the module exports none or one that lacks a part */
+export async function loadCompletion(files: Files, folder: string, path: string): Promise<CompletionTask> {
+  const task = (await exported(files, folder, path, "completion")) as Partial<CompletionTask> | null;
+  const { maxTokens = 0, prompt, reward } = task ?? {};
+  if (typeof prompt === "function" && typeof reward === "function" && Number.isInteger(maxTokens) && maxTokens > 0) {
+    return {
+      maxTokens,
+      prompt: (input) => called(`prompt of ${path}`, () => prompt.call(task, input)) as string,
+      reward: (reply) => called(`reward of ${path}`, () => reward.call(task, reply)) as number | number[],
+    };
+  }
+  throw new ConfigError(`The completion of ${path} lacks maxTokens, prompt or reward.`, {
+    do: "Export an object of type CompletionTask.",
+  });
 }

@@ -1,37 +1,16 @@
 import { hex } from "../core/clock.ts";
 import { ConfigError } from "../core/errors.ts";
-import { Loop, type LoopReporter, type LoopResult } from "../experiment/loop.ts";
+import { Loop } from "../experiment/loop.ts";
 import { alignStore } from "../experiment/resume.ts";
 import { RunFolder, type RunState } from "../experiment/run_folder.ts";
 import type { ExperimentConfig } from "../schema/experiment.ts";
 import type { HostPlatform } from "../schema/platform.ts";
 import { pathFrom } from "./load_config.ts";
 import { modelTextFiles } from "./model_text_files.ts";
-import { openSession, type Session } from "./session.ts";
-
-/** A run to start or to continue. */
-export interface RunRequest {
-  readonly config: ExperimentConfig;
-  readonly configFolder: string;
-  readonly runFolder: string;
-  readonly resume: boolean;
-  readonly signal: AbortSignal;
-  readonly reporter: LoopReporter;
-  say(line: string): void;
-}
-
-/** How a run ended: `leyden train`'s last line. */
-export interface RunResult {
-  readonly run: string;
-  readonly updates: number;
-  readonly version: number;
-  readonly reward: number | null;
-  readonly validation: number | null;
-  readonly weights_sha256: string;
-  readonly seconds: number;
-  readonly adapter: string;
-  readonly mode: ExperimentConfig["schedule"]["mode"];
-}
+import { withBaseModel } from "./random_weights.ts";
+import { runCompletions } from "./run_completions.ts";
+import { type RunRequest, type RunResult, type StartingPoint, summarize } from "./run_request.ts";
+import { openSession } from "./session.ts";
 
 const freshState: Omit<RunState, "configSha256"> = {
   format: 1,
@@ -55,7 +34,7 @@ async function startingPoint(
   folder: RunFolder,
   { config, configFolder, resume, say }: RunRequest,
   platform: HostPlatform,
-): Promise<{ state: RunState; modelFolder: string; optimizerFolder: string }> {
+): Promise<StartingPoint> {
   const configSha256 = await configHash(config);
   const base = pathFrom(platform.files, configFolder, config.model.path);
   if (!resume) {
@@ -76,11 +55,23 @@ async function startingPoint(
 }
 
 /** Trains to the configured number of updates. @throws LeydenError; what is on disk can be resumed */
-export async function runExperiment(platform: HostPlatform, request: RunRequest): Promise<RunResult> {
-  const { config, configFolder, runFolder, signal, reporter, say } = request;
+export async function runExperiment(platform: HostPlatform, asked: RunRequest): Promise<RunResult> {
   const startMs = platform.clock.monotonic();
-  const folder = new RunFolder(platform.files, runFolder);
-  const { state, modelFolder, optimizerFolder } = await startingPoint(folder, request, platform);
+  const folder = new RunFolder(platform.files, asked.runFolder);
+  const request = await withBaseModel(platform.files, asked);
+  const start = await startingPoint(folder, request, platform);
+  if (request.config.rollout.completion !== "") return runCompletions(platform, request, folder, start, startMs);
+  return runAgents(platform, request, folder, start, startMs);
+}
+
+async function runAgents(
+  platform: HostPlatform,
+  request: RunRequest,
+  folder: RunFolder,
+  { state, modelFolder, optimizerFolder }: StartingPoint,
+  startMs: number,
+): Promise<RunResult> {
+  const { config, configFolder, runFolder, signal, reporter, say } = request;
   await platform.files.makeFolder(runFolder);
   const session = await openSession(platform, {
     config,
@@ -121,29 +112,10 @@ export async function runExperiment(platform: HostPlatform, request: RunRequest)
       state,
     );
     const ended = await loop.run();
-    const result = await summarize(platform, session, request, ended, startMs);
+    const result = await summarize(platform, session.engine, request, ended, startMs);
     await folder.writeResult(result);
     return result;
   } finally {
     await session.close();
   }
-}
-
-async function summarize(
-  { clock }: HostPlatform,
-  { engine }: Session,
-  { config, runFolder }: RunRequest,
-  ended: LoopResult,
-  startMs: number,
-): Promise<RunResult> {
-  const { adapter } = await engine.info();
-  const { weightsSha256 } = await engine.snapshot({ optimizer: false });
-  return {
-    run: runFolder,
-    ...ended,
-    weights_sha256: weightsSha256,
-    seconds: (clock.monotonic() - startMs) / 1000,
-    adapter,
-    mode: config.schedule.mode,
-  };
 }

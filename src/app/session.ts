@@ -106,13 +106,21 @@ async function open(
   return { engine, store, dataset, rolloutConfig: rolloutConfigOf(config), hooks, gatewayUrl: served.url, close };
 }
 
-function openSessionEngine(platform: HostPlatform, o: SessionOptions): Promise<Engine> {
+/** The engine of a run: policy, and the reference policy and the critic where the objective takes them. */
+export function openSessionEngine(
+  platform: HostPlatform,
+  o: Pick<SessionOptions, "config" | "configFolder" | "modelFolder" | "optimizerFolder" | "version" | "train">,
+): Promise<Engine> {
   const { model, train } = o.config;
   const needsReference = o.train && train.klCoef !== 0;
+  const needsCritic = o.train && train.critic !== "none";
+  const own = platform.files.join(o.optimizerFolder, "critic");
+  const base = pathFrom(platform.files, o.configFolder, model.path);
   return openEngine(platform, {
     modelFolder: o.modelFolder,
     optimizerFolder: o.optimizerFolder,
-    referenceFolder: needsReference ? pathFrom(platform.files, o.configFolder, model.path) : "",
+    referenceFolder: needsReference ? base : "",
+    criticFolder: needsCritic ? (o.optimizerFolder === "" ? base : own) : "",
     version: o.version,
     train: o.train,
     contextLength: model.contextLength,
@@ -121,6 +129,8 @@ function openSessionEngine(platform: HostPlatform, o: SessionOptions): Promise<E
     prefillTokens: model.prefillTokens,
     burst: model.burst,
     microBatchTokens: train.microBatchTokens,
+    inFlight: o.config.schedule.mode === "interleaved" ? o.config.schedule.inFlight : "drain",
+    stepsPerQuantum: o.config.schedule.stepsPerQuantum,
     faults: platform.env.LEYDEN_FAULT ?? "",
   });
 }

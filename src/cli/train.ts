@@ -1,5 +1,6 @@
 import { loadConfig } from "../app/load_config.ts";
-import { type RunResult, runExperiment } from "../app/run_experiment.ts";
+import { runExperiment } from "../app/run_experiment.ts";
+import type { RunResult } from "../app/run_request.ts";
 import { CancelledError } from "../core/errors.ts";
 import { RunFolder } from "../experiment/run_folder.ts";
 import type { Args } from "./args.ts";

@@ -1,13 +1,12 @@
 import { ConfigError } from "../core/errors.ts";
 import { didYouMean } from "../core/nearest.ts";
-import { type AdvantageConfig, estimateAdvantages } from "../rl/advantages/registry.ts";
-import { type Normalisation, rowWeights } from "../rl/normalisation.ts";
 import {
   type ExperimentConfig,
   type ExperimentInput,
   experimentSchema,
   type TrainConfig,
 } from "../schema/experiment.ts";
+import { checkAgent, checkObjective } from "./check_objective.ts";
 
 /** A configuration with the editor's help; returns it unchanged. */
 export function defineExperiment(config: ExperimentInput): ExperimentInput {
@@ -37,28 +36,17 @@ export function parseConfig(input: unknown): ExperimentConfig {
   }
   const config = parsed.data;
   checkObjective(config.train);
+  checkAgent(config.rollout);
   const { mode, activeGroups } = config.schedule;
   if (mode === "sync") return config;
   const active = activeGroups === 0 ? 2 * config.train.tasksPerUpdate : activeGroups;
   if (active <= config.train.tasksPerUpdate) {
     throw new ConfigError(
-      `schedule.activeGroups is ${active}; collocated mode needs more than train.tasksPerUpdate (${config.train.tasksPerUpdate}).`,
+      `schedule.activeGroups is ${active}; ${mode} mode needs more than train.tasksPerUpdate (${config.train.tasksPerUpdate}).`,
       { do: "Raise schedule.activeGroups, or use schedule.mode sync." },
     );
   }
-  return { ...config, schedule: { mode, activeGroups: active } };
-}
-
-/** What only rollouts would bring to light otherwise, after minutes of work. @throws ConfigError */
-function checkObjective(train: TrainConfig): void {
-  const { advantage, advantageOptions, normalisation, normalisationLength } = train;
-  estimateAdvantages([], { estimator: advantage, ...advantageOptions } as AdvantageConfig);
-  rowWeights([], normalisation as Normalisation, normalisationLength);
-  if (advantage === "remax") {
-    throw new ConfigError("train.advantage is remax; a run draws no greedy rollouts to take its baseline from.", {
-      do: "Use another estimator, such as rloo.",
-    });
-  }
+  return { ...config, schedule: { ...config.schedule, activeGroups: active } };
 }
 
 function describe(issue: Issue): string {

@@ -10,13 +10,13 @@ export interface LossSettings {
   clipHigh: number;
   dualClip: number;
   klCoef: number;
-  klKind: "k1" | "k2" | "k3";
+  klKind: (typeof klKinds)[number];
   entropyCoef: number;
 }
 
 const kinds = ["cross_entropy", "ppo"] as const;
 /** Numbered from 1 in the shader. */
-const klKinds = ["k1", "k2", "k3"] as const;
+export const klKinds = ["k1", "k2", "k3", "abs", "k3_noclamp", "k1+", "k3+"] as const;
 
 /**
  * The plan values "loss.…" of a loss, so that one plan serves supervised and reinforcement steps alike.

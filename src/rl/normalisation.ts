@@ -82,6 +82,29 @@ function weightOf(rows: readonly RowShare[], mode: Normalisation, maxLength: num
   }
 }
 
+/**
+ * What a part of a step, made of whole groups, adds to the divisor that all weights of the step have in common: the
+ * weights of the part alone times its divisor, over the sum of all parts' divisors, are the weights in the step. null
+ * where a weight does not depend on the rest of the step (token-sum).
+ */
+export function normalisationDivisor(rows: readonly RowShare[], mode: Normalisation): number | null {
+  const filled = rows.filter((row) => row.tokens > 0);
+  switch (mode) {
+    case "rollout":
+      return new Set(filled.map((row) => row.rollout)).size;
+    case "rows":
+      return rows.length;
+    case "token-mean":
+      return filled.reduce((n, row) => n + row.tokens, 0);
+    case "token-sum":
+      return null;
+    case "prompt-mean":
+      return new Set(filled.map((row) => row.group)).size;
+    default:
+      return filled.length;
+  }
+}
+
 /** The rows' shares read off a mask, each row its own rollout and group unless said otherwise. */
 export function rowShares(
   mask: Rows,

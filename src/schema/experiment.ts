@@ -156,9 +156,19 @@ export interface TrainConfig {
 
 /** What the device does when. */
 export interface ScheduleConfig {
-  mode: "sync" | "collocated";
-  /** Groups active at once in collocated mode; at least tasksPerUpdate + 1. */
+  /**
+   * `sync`: an update's groups finish before the next ones start. `collocated`: more groups are active, and an update
+   * waits for calls in flight. `interleaved`: gradients are computed between their bursts, and calls go on over updates.
+   */
+  mode: "sync" | "collocated" | "interleaved";
+  /** Groups active at once outside sync mode; at least tasksPerUpdate + 1, 0 takes twice tasksPerUpdate. */
   activeGroups: number;
+  /** Most updates between a group's start and the one that trains it: kept by starting and training, never by discarding. */
+  maxAge: number;
+  /** Interleaved: sequences in flight over an update keep their keys and values, or compute them anew. */
+  inFlight: "keep" | "recompute";
+  /** Interleaved: steps of inference that may go before a waiting quantum of training. */
+  stepsPerQuantum: number;
 }
 
 /** Validation on held-out tasks. */
@@ -299,7 +309,13 @@ export const experimentSchema: z.ZodType<ExperimentConfig> = z.strictObject({
     })
     .prefault({}),
   schedule: z
-    .strictObject({ mode: z.enum(["sync", "collocated"]).default("sync"), activeGroups: count.default(0) })
+    .strictObject({
+      mode: z.enum(["sync", "collocated", "interleaved"]).default("sync"),
+      activeGroups: count.default(0),
+      maxAge: count.default(4),
+      inFlight: z.enum(["keep", "recompute"]).default("keep"),
+      stepsPerQuantum: positive.default(4),
+    })
     .prefault({}),
   eval: z
     .strictObject({

@@ -86,3 +86,9 @@ export function estimateAdvantages(units: readonly ScoredUnit[], config: Advanta
   checkOptions(estimator, options);
   return estimator.estimate(units, { ...estimator.defaults, ...options });
 }
+
+/** True when an advantage depends on nothing outside its own group, so that groups can be taken one by one. */
+export function isGroupLocal(config: AdvantageConfig): boolean {
+  if (config.estimator === "grpo") return config.std !== "batch";
+  return ["dr_grpo", "rloo", "opo", "pass_at_k", "maxrl", "remax"].includes(config.estimator);
+}

@@ -7,7 +7,7 @@ import type { Call } from "../call.ts";
 import type { RejectionOptions } from "../correction/rejection.ts";
 import type { CorrectionOptions } from "../correction/weights.ts";
 import type { Numbers } from "../masked.ts";
-import type { Normalisation } from "../normalisation.ts";
+import type { Normalisation, RowShare } from "../normalisation.ts";
 import type { LinearViewName } from "../views/linear_views.ts";
 
 /** A recorded call of a rollout. */
@@ -20,6 +20,8 @@ export interface CallRecord extends Call {
   constrained?: boolean;
   /** Why it continues no earlier call; null or absent when it does, or is its attempt's first. */
   breakReason?: BreakReason | null;
+  /** The reply ran out of tokens before the policy ended it. */
+  cutOff?: boolean;
   /** Who made the call, where a rollout has several agents; calls of one agent are compared with each other. */
   agent?: string;
   /**
@@ -165,6 +167,8 @@ export interface Batch {
   /** Rows [from, to) of each optimizer step, in order. */
   steps: { from: number; to: number }[];
   rollouts: BatchRollout[];
+  /** The sequences that normalisation counts, trained or not. */
+  units: readonly RowShare[];
   /** Under the names of metrics.jsonl. */
   metrics: Record<string, number>;
 }

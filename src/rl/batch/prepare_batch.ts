@@ -108,6 +108,7 @@ class Preparation implements PreparedBatch {
       origins: this.built.origins,
       steps: this.steps,
       rollouts: [],
+      units: this.layout.units,
       metrics: {},
     };
     const { policy, values } = this.needs;
@@ -204,7 +205,7 @@ class Preparation implements PreparedBatch {
   }
 
   private batchShape(): Batch {
-    return { ...this.built, steps: this.steps, rollouts: [], metrics: {} };
+    return { ...this.built, steps: this.steps, rollouts: [], units: this.layout.units, metrics: {} };
   }
 
   private summarised(batch: Batch, advantages: readonly number[]): Batch {

@@ -1,0 +1,56 @@
+import type { LoopReporter, LoopResult } from "../experiment/loop.ts";
+import type { RunState } from "../experiment/run_folder.ts";
+import type { Engine } from "../schema/engine.ts";
+import type { ExperimentConfig } from "../schema/experiment.ts";
+import type { HostPlatform } from "../schema/platform.ts";
+
+/** A run to start or to continue. */
+export interface RunRequest {
+  readonly config: ExperimentConfig;
+  readonly configFolder: string;
+  readonly runFolder: string;
+  readonly resume: boolean;
+  readonly signal: AbortSignal;
+  readonly reporter: LoopReporter;
+  say(line: string): void;
+}
+
+/** How a run ended: `leyden train`'s last line. */
+export interface RunResult {
+  readonly run: string;
+  readonly updates: number;
+  readonly version: number;
+  readonly reward: number | null;
+  readonly validation: number | null;
+  readonly weights_sha256: string;
+  readonly seconds: number;
+  readonly adapter: string;
+  readonly mode: ExperimentConfig["schedule"]["mode"];
+}
+
+/** Where a run starts: its state and the folders with weights and moments. */
+export interface StartingPoint {
+  readonly state: RunState;
+  readonly modelFolder: string;
+  readonly optimizerFolder: string;
+}
+
+/** `leyden train`'s last line. */
+export async function summarize(
+  { clock }: HostPlatform,
+  engine: Engine,
+  { config, runFolder }: RunRequest,
+  ended: LoopResult,
+  startMs: number,
+): Promise<RunResult> {
+  const { adapter } = await engine.info();
+  const { weightsSha256 } = await engine.snapshot({ optimizer: false });
+  return {
+    run: runFolder,
+    ...ended,
+    weights_sha256: weightsSha256,
+    seconds: (clock.monotonic() - startMs) / 1000,
+    adapter,
+    mode: config.schedule.mode,
+  };
+}

@@ -1,0 +1,70 @@
+import { ConfigError } from "../core/errors.ts";
+import { type AdvantageConfig, advantageEstimators, estimateAdvantages } from "../rl/advantages/registry.ts";
+import {
+  estimateTokenAdvantages,
+  isTokenLevel,
+  needsValues,
+  tokenEstimators,
+} from "../rl/advantages/token_registry.ts";
+import { rejectionKinds } from "../rl/correction/rejection.ts";
+import { type Normalisation, rowWeights } from "../rl/normalisation.ts";
+import type { RolloutSettings, TrainConfig } from "../schema/experiment.ts";
+
+/** What only rollouts would bring to light otherwise, after minutes of work. @throws ConfigError */
+export function checkObjective(train: TrainConfig): void {
+  checkAdvantage(train);
+  rowWeights([], train.normalisation as Normalisation, train.normalisationLength);
+  const bad = train.rejections.find(({ kind }) => !(rejectionKinds as readonly string[]).includes(kind));
+  if (bad !== undefined) {
+    throw new ConfigError(`train.rejections names the statistic "${bad.kind}", which does not exist.`, {
+      do: `Use one of ${rejectionKinds.join(", ")}.`,
+    });
+  }
+  if (train.correctionBound === "mask" && train.correctionLow > train.correctionHigh) {
+    throw new ConfigError(
+      `train.correctionLow is ${train.correctionLow}, above train.correctionHigh (${train.correctionHigh}).`,
+      { do: "Give bounds that some weight can lie between." },
+    );
+  }
+}
+
+function checkAdvantage({ advantage, advantageOptions, critic, level }: TrainConfig): void {
+  const config = { estimator: advantage, ...advantageOptions };
+  if (!isTokenLevel(config)) {
+    if (!Object.hasOwn(advantageEstimators, advantage)) {
+      const known = [...Object.keys(advantageEstimators), ...Object.keys(tokenEstimators)];
+      throw new ConfigError(`There is no advantage estimator "${advantage}".`, {
+        do: `Use one of ${known.join(", ")}.`,
+      });
+    }
+    estimateAdvantages([], config as AdvantageConfig);
+    if (advantage !== "remax") return;
+    throw new ConfigError("train.advantage is remax; a run draws no greedy rollouts to take its baseline from.", {
+      do: "Use another estimator, such as rloo.",
+    });
+  }
+  estimateTokenAdvantages([], config);
+  if (level !== "rollout") {
+    throw new ConfigError(`train.level is ${level}; ${advantage} has an advantage for every token.`, {
+      do: "Leave train.level at rollout, or use an estimator over scalar rewards.",
+    });
+  }
+  if (needsValues(config) && critic === "none") {
+    throw new ConfigError(`train.advantage is ${advantage}, which takes values from a critic; train.critic is none.`, {
+      do: "Set train.critic to separate.",
+    });
+  }
+}
+
+/** Either an agent's command line or a module of completions. @throws ConfigError */
+export function checkAgent({ command, completion }: RolloutSettings): void {
+  if (command.length > 0 && completion === "") return;
+  if (command.length === 0 && completion !== "") return;
+  const both = command.length > 0;
+  throw new ConfigError(
+    `rollout has ${both ? "both a command and a completion" : "neither a command nor a completion"}.`,
+    {
+      do: "Give rollout.command for an agent, or rollout.completion for tasks that one reply answers.",
+    },
+  );
+}

@@ -1,0 +1,154 @@
+import type { Clock } from "../core/clock.ts";
+import { CancelledError, FormatError } from "../core/errors.ts";
+import { seedKey } from "../core/rng.ts";
+import type { GroupRecord } from "../rl/batch/batch_input.ts";
+import type { Engine } from "../schema/engine.ts";
+import type { ExperimentConfig } from "../schema/experiment.ts";
+import type { Dataset, TaskRow } from "../schema/task.ts";
+import { type CompletionDeps, completionGroup } from "./completion_groups.ts";
+import type { TaskResult } from "./evaluation.ts";
+import type { LoopReporter, LoopResult } from "./loop.ts";
+import { objectiveOf } from "./objective.ts";
+import type { MetricsLine, RunFolder, RunState } from "./run_folder.ts";
+import { stepMetrics, takeUpdate } from "./take_update.ts";
+
+/** What the loop over completions works with. */
+export interface CompletionLoopDeps {
+  readonly config: ExperimentConfig;
+  readonly configSha256: string;
+  readonly dataset: Dataset;
+  readonly engine: Engine;
+  readonly folder: RunFolder;
+  readonly clock: Clock;
+  readonly completions: Omit<CompletionDeps, "temperature" | "key" | "engine">;
+  /** Tokenizer and template files, put into every checkpoint so that it is a whole model folder. */
+  readonly modelFiles: Readonly<Record<string, Uint8Array>>;
+  readonly reporter: LoopReporter;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The training loop of tasks that one reply answers: draw, judge, update, validate, checkpoint, in this thread and
+ * without a store, since nothing happens in between that a crash could lose. Draws depend on the seed and the rollout's
+ * name alone, so a resumed run goes on as if it had never stopped.
+ */
+export class CompletionLoop {
+  private readonly deps: CompletionLoopDeps;
+  private state: RunState;
+  private reward: number | null;
+  private validation: number | null;
+
+  constructor(deps: CompletionLoopDeps, state: RunState) {
+    this.deps = deps;
+    this.state = state;
+    this.reward = state.reward ?? null;
+    this.validation = state.validation ?? null;
+  }
+
+  /**
+   * Runs to the configured number of updates.
+   * @throws CancelledError when the signal fires; FormatError "checkpoint_damaged" when the engine's weights are not
+   *   those of the state
+   */
+  async run(): Promise<LoopResult> {
+    const { config, signal, engine } = this.deps;
+    const { weightsSha256: saved, update: at } = this.state;
+    if (saved !== "" && (await engine.snapshot({ optimizer: false })).weightsSha256 !== saved) {
+      throw new FormatError(
+        "checkpoint_damaged",
+        `The weights of checkpoint step_${at} are not those that were saved.`,
+        {
+          do: "Remove that checkpoint's folder; the run then resumes from the one before it.",
+        },
+      );
+    }
+    while (this.state.update < config.train.updates) {
+      if (signal.aborted) throw new CancelledError("The run");
+      await this.oneUpdate();
+    }
+    const { update, version } = this.state;
+    return { updates: update, version, reward: this.reward, validation: this.validation };
+  }
+
+  private async oneUpdate(): Promise<void> {
+    const { engine, config, clock, reporter, dataset } = this.deps;
+    const { seed, train } = config;
+    const startMs = clock.monotonic();
+    const number = this.state.update + 1;
+    const tasks = dataset.train(seed);
+    const first = this.state.cursor;
+    const rows = Array.from({ length: train.tasksPerUpdate }, (_, i) => tasks.at(first + i));
+    const name = (i: number): string => `g${String(first + i).padStart(6, "0")}`;
+    const groups = await this.draw(rows, name, train.groupSize, train.temperature, number);
+    const drawnMs = clock.monotonic();
+    const place = { seed, update: number, klCoef: train.klCoef };
+    const taken = await takeUpdate(engine, `update-${number}`, groups, objectiveOf(train, place));
+    const { version } = await engine.info();
+    const line: MetricsLine = {
+      ...{ step: number, version, time: clock.now() / 1000 },
+      ...taken.batch.metrics,
+      ...stepMetrics(taken),
+      "timing_s/gen": (drawnMs - startMs) / 1000,
+    };
+    this.reward = line["training/reward"] as number;
+    this.state = { ...this.state, update: number, version, cursor: first + rows.length };
+    await this.maybeValidate(line);
+    line["timing_s/step"] = (clock.monotonic() - startMs) / 1000;
+    await this.deps.folder.appendMetrics(line);
+    await this.maybeCheckpoint();
+    reporter.update(line);
+  }
+
+  private async draw(
+    rows: readonly TaskRow[],
+    name: (i: number) => string,
+    size: number,
+    temperature: number,
+    update: number,
+  ): Promise<GroupRecord[]> {
+    const { engine, config, completions, reporter } = this.deps;
+    const deps = { ...completions, engine, temperature, key: seedKey(config.seed) };
+    let finished = 0;
+    return Promise.all(
+      rows.map(async (row, i) => {
+        const group = await completionGroup(deps, name(i), row, size);
+        finished += size;
+        reporter.rollouts(update, finished, rows.length * size);
+        return group;
+      }),
+    );
+  }
+
+  private async maybeValidate(line: MetricsLine): Promise<void> {
+    const { config, dataset, reporter } = this.deps;
+    const { every, tasks, samples, temperature } = config.eval;
+    const { update } = this.state;
+    if (every === 0 || (update % every !== 0 && update !== config.train.updates)) return;
+    const held = tasks === 0 ? dataset.heldOut : dataset.heldOut.slice(0, tasks);
+    const groups = await this.draw(held, (i) => `val-u${update}-t${i}`, samples, temperature, update);
+    const results: TaskResult[] = groups.map((group) => ({
+      task: group.task,
+      rewards: group.rollouts.map((rollout) => rollout.reward ?? 0),
+    }));
+    const rewards = results.flatMap((r) => r.rewards);
+    const lengths = groups.flatMap((g) => g.rollouts.map((r) => r.calls[0]?.replyIds.length ?? 0));
+    const mean = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0) / Math.max(1, values.length);
+    this.validation = mean(rewards);
+    line["val/reward"] = this.validation;
+    line["val/n_rollouts"] = rewards.length;
+    line["val/mean_total_response_length_per_rollout"] = mean(lengths);
+    reporter.validation(update, results);
+  }
+
+  private async maybeCheckpoint(): Promise<void> {
+    const { config, engine, folder, modelFiles, configSha256 } = this.deps;
+    const { update } = this.state;
+    if (update !== config.train.updates && update % config.store.checkpointEvery !== 0) return;
+    const snapshot = await engine.snapshot({ optimizer: true });
+    const { optimizerSteps, weightsSha256 } = snapshot;
+    const { reward, validation } = this;
+    this.state = { ...this.state, optimizerSteps, weightsSha256, configSha256, reward, validation };
+    await folder.writeCheckpoint(this.state, { ...modelFiles, ...snapshot.files });
+    await folder.pruneCheckpoints(config.store.keep);
+  }
+}

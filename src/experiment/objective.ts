@@ -1,0 +1,76 @@
+import type { AdvantageConfig } from "../rl/advantages/registry.ts";
+import type { BatchOptions } from "../rl/batch/batch_input.ts";
+import type { RejectionOptions } from "../rl/correction/rejection.ts";
+import type { Normalisation } from "../rl/normalisation.ts";
+import type { LossConfig, OptimizerConfig } from "../schema/engine.ts";
+import type { TrainConfig } from "../schema/experiment.ts";
+
+/** What one update optimises and how: a configuration's training section as batch, engine and critic take it. */
+export interface Objective {
+  readonly batch: Partial<BatchOptions>;
+  readonly loss: LossConfig;
+  readonly optimizer: OptimizerConfig;
+  /** The critic's step; null without one. */
+  readonly critic: { readonly optimizer: OptimizerConfig; readonly clipRange: number } | null;
+  readonly epochs: number;
+  /** False in updates in which only the critic learns. */
+  readonly trainsPolicy: boolean;
+}
+
+/** What an update's objective depends on beside the configuration. */
+export interface UpdatePlace {
+  readonly seed: number;
+  /** Number of the update, from 1. */
+  readonly update: number;
+  /** The coefficient that the KL's controller has come to. */
+  readonly klCoef: number;
+}
+
+function batchOptions(t: TrainConfig, { seed, update, klCoef }: UpdatePlace): Partial<BatchOptions> {
+  const fill = t.missingReward === "drop" ? 0 : t.missingReward;
+  const corrected = t.correction !== "none" || t.rejections.length > 0 || t.opsmDelta > 0;
+  const { correctionBound: bound, correctionLow: low, correctionHigh: high, correctionNormalise: batchNormalise } = t;
+  return {
+    view: t.view,
+    level: t.level,
+    callDiscount: t.callDiscount,
+    advantage: { estimator: t.advantage, ...t.advantageOptions } as AdvantageConfig,
+    normalisation: t.normalisation as Normalisation,
+    normalisationLength: t.normalisationLength,
+    missingReward: t.missingReward === "drop" ? "exclude" : "fill",
+    rewardFill: fill,
+    failed: t.failed,
+    timedOut: t.timedOut,
+    incompleteGroup: t.incompleteGroup,
+    skipZeroAdvantage: (t.klCoef === 0 || t.klIn === "reward") && t.entropyCoef === 0 && t.critic === "none",
+    miniBatches: t.miniBatches,
+    miniBatchBy: t.miniBatchBy,
+    seed: seed * 1_000_003 + update,
+    oldLogprobs: corrected ? "recomputed" : t.oldLogprobs,
+    klInReward: t.klIn === "reward" ? klCoef : 0,
+    correction: t.correction === "none" ? null : { level: t.correction, bound, low, high, batchNormalise },
+    rejections: t.rejections as RejectionOptions[],
+    opsmDelta: t.opsmDelta,
+  };
+}
+
+/** The objective of one update. */
+export function objectiveOf(t: TrainConfig, place: UpdatePlace): Objective {
+  const { temperature, clipLow, clipHigh, dualClip, klKind, entropyCoef } = t;
+  const { learningRate, beta1, beta2, eps, weightDecay, maxGradNorm } = t;
+  const optimizer = { learningRate, beta1, beta2, eps, weightDecay, maxGradNorm };
+  return {
+    batch: batchOptions(t, place),
+    loss: {
+      ...{ kind: "ppo", temperature, clipLow, clipHigh, dualClip, klKind, entropyCoef },
+      klCoef: t.klIn === "loss" ? place.klCoef : 0,
+    },
+    optimizer,
+    critic:
+      t.critic === "none"
+        ? null
+        : { optimizer: { ...optimizer, learningRate: t.criticLearningRate }, clipRange: t.valueClip },
+    epochs: t.epochs,
+    trainsPolicy: place.update > t.criticWarmup,
+  };
+}

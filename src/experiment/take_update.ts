@@ -1,0 +1,93 @@
+import type { Batch, GroupRecord } from "../rl/batch/batch_input.ts";
+import { type PreparedBatch, prepareBatch } from "../rl/batch/prepare_batch.ts";
+import type { RecordScores } from "../rl/batch/token_terms.ts";
+import type { CriticResult, Engine, UpdateResult } from "../schema/engine.ts";
+import type { Objective } from "./objective.ts";
+
+/** An update with the batch it was taken on: one optimizer step or several. */
+export interface TakenUpdate {
+  readonly batch: Batch;
+  /** Every optimizer step of the policy, in order. */
+  readonly steps: readonly UpdateResult[];
+  /** Every step of the critic, in order; empty without one. */
+  readonly criticSteps: readonly CriticResult[];
+  /** Log-probabilities of the batch's records under the weights before the first step, as far as they were computed. */
+  readonly logprobs: Float32Array;
+}
+
+async function scoresOf(
+  engine: Engine,
+  id: string,
+  prepared: PreparedBatch,
+  temperature: number,
+): Promise<RecordScores> {
+  const { policy, reference, values } = prepared.needs;
+  if (prepared.rows.length === 0) {
+    const none = new Float32Array(0);
+    return { logprobs: none, refLogprobs: none, values: none };
+  }
+  if (!policy && !reference && !values) return { logprobs: null, refLogprobs: null, values: null };
+  return engine.scoreRows({ id: `${id}-scores`, rows: [...prepared.rows], temperature, policy, reference, values });
+}
+
+/**
+ * Takes the optimizer steps of one update on finished groups: a scoring pass where the objective needs one, then, per
+ * pass and mini-batch, a step of the critic and one of the policy. @throws as prepareBatch and the engine
+ */
+export async function takeUpdate(
+  engine: Engine,
+  id: string,
+  groups: readonly GroupRecord[],
+  objective: Objective,
+): Promise<TakenUpdate> {
+  const { version, microBatchTokens } = await engine.info();
+  const prepared = prepareBatch(groups, { ...objective.batch, maxRowTokens: microBatchTokens, version });
+  const scores = await scoresOf(engine, id, prepared, objective.loss.temperature);
+  const batch = prepared.finish(scores);
+  const steps: UpdateResult[] = [];
+  const criticSteps: CriticResult[] = [];
+  for (let epoch = 0; epoch < objective.epochs; epoch++) {
+    for (const [i, { from, to }] of batch.steps.entries()) {
+      const rows = batch.rows.slice(from, to);
+      const name = `${id}-${epoch}-${i}`;
+      if (objective.critic !== null && rows.length > 0) {
+        criticSteps.push(await engine.updateCritic({ id: `${name}-critic`, rows, ...objective.critic }));
+      }
+      if (!objective.trainsPolicy) continue;
+      const { loss, optimizer } = objective;
+      steps.push(await engine.update({ id: name, rows, loss, optimizer }));
+    }
+  }
+  return { batch, steps, criticSteps, logprobs: scores.logprobs ?? steps[0]?.logprobs ?? new Float32Array(0) };
+}
+
+/** Mean of a step's number over an update's steps; 0 without any. */
+function meanOf<Step>(steps: readonly Step[], value: (step: Step) => number): number {
+  return steps.length === 0 ? 0 : steps.reduce((sum, step) => sum + value(step), 0) / steps.length;
+}
+
+/** Numbers of the policy's steps and of the critic's under the names of metrics.jsonl. */
+export function stepMetrics({
+  steps,
+  criticSteps,
+}: Pick<TakenUpdate, "steps" | "criticSteps">): Record<string, number | string | null> {
+  const skipped = steps.find((step) => step.skipped !== null)?.skipped ?? null;
+  const policy = {
+    "training/n_optimizer_steps": steps.filter((step) => step.skipped === null).length,
+    "training/skipped": skipped,
+    "actor/loss": meanOf(steps, (s) => s.loss),
+    "actor/entropy": meanOf(steps, (s) => s.entropy),
+    "actor/grad_norm": meanOf(steps, (s) => s.gradNorm),
+    "actor/pg_clipfrac": meanOf(steps, (s) => s.clipFrac),
+    "actor/pg_clipfrac_lower": meanOf(steps, (s) => s.dualClipFrac),
+    "actor/ppo_kl": meanOf(steps, (s) => s.approxKl),
+    "timing_s/update_actor": steps.reduce((sum, s) => sum + s.trainMs, 0) / 1000,
+  };
+  if (criticSteps.length === 0) return policy;
+  return {
+    ...policy,
+    "critic/vf_loss": meanOf(criticSteps, (s) => s.loss),
+    "critic/vf_clipfrac": meanOf(criticSteps, (s) => s.clipFrac),
+    "critic/grad_norm": meanOf(criticSteps, (s) => s.gradNorm),
+  };
+}
