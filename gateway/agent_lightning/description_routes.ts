@@ -1,5 +1,5 @@
 /** Liveness and the API's description; none of these takes a key. */
-import type { Routes } from "../http/routes.ts";
+import { attemptPrefix, type Routes } from "../http/routes.ts";
 
 const info = { title: "Agent Lightning", version: "1.0.0" };
 
@@ -25,7 +25,10 @@ function page(routes: Routes): string {
 
 export function addDescriptionRoutes(routes: Routes): void {
   routes.add("GET", "/healthz", "Liveness", () => Response.json({ status: "ok" }));
-  routes.add("GET", "/", "What this is", () => Response.json({ name: "leyden", status: "ok" }));
+  // Some harnesses ask whether their base address is there.
+  for (const path of ["/", attemptPrefix, `${attemptPrefix}/`]) {
+    routes.add("GET", path, "What this is", () => Response.json({ name: "leyden", status: "ok" }));
+  }
   routes.add("GET", "/openapi.json", "This description", () => Response.json(openApi(routes)));
   for (const path of ["/docs", "/redoc"]) {
     const headers = { "content-type": "text/html; charset=utf-8" };

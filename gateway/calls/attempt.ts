@@ -3,6 +3,7 @@ import type { ChatMessage, RecordedCall } from "../../src/schema/chat.ts";
 import type { CallRecord } from "../../src/schema/store.ts";
 import type { ModelCall, PastCall, PastCalls, RawPrompt } from "../dialects/dialect.ts";
 import { dialectNamed } from "../dialects/registry.ts";
+import { resolvedCall } from "../dialects/resolve_call.ts";
 import { callKeyOf } from "./call_key.ts";
 import { CallMemory } from "./call_memory.ts";
 import type { RawCall } from "./raw_prompt.ts";
@@ -81,9 +82,10 @@ export class Attempt implements PastCalls {
   /** Remembers a call read from the store, after those that it may refer to. */
   restore({ id, policy, dialect: name, tokens, delivery, ...record }: CallRecord): void {
     const dialect = dialectNamed(name);
-    if (!dialect) return;
-    const read = dialect.read(record.request);
-    const call = dialect.resolve?.(read, this) ?? read;
+    // What was forwarded as it came holds whatever its endpoint takes, and nothing of it is continued here.
+    const isRaw = record.server.endpoint.includes("://") && dialect?.resolve === undefined;
+    if (!dialect || isRaw) return;
+    const call = resolvedCall(dialect, dialect.read(record.request), this);
     const reply = dialect.replyMessage(record.response);
     this.remember({ ...record, ...tokens, id, policy, call, reply, prompt: call.prompts?.[0] ?? null });
     const [prompts = "", occurrence = ""] = record.callKey.split(".");

@@ -10,6 +10,7 @@ import type { GatewayConfig } from "../config.ts";
 import type { ServedModel } from "../deps.ts";
 import type { Answer, Dialect, ModelCall, RawPrompt, Reply } from "../dialects/dialect.ts";
 import { constraintOf } from "../dialects/reply_form.ts";
+import { resolvedCall } from "../dialects/resolve_call.ts";
 import { ContextLengthExceeded } from "../http/errors.ts";
 import { type Answered, unwatched } from "./answered.ts";
 import { Attempt } from "./attempt.ts";
@@ -123,7 +124,7 @@ export class OwnModel {
     const { clock, config, isPolicy } = this.deps;
     const startedAt = clock.monotonic();
     const attempt = owner?.attempt ?? new Attempt();
-    const call = dialect.resolve?.(asked, attempt) ?? asked;
+    const call = resolvedCall(dialect, asked, attempt);
     const constraint = constraintOf(call.form, call.chat.tools ?? null);
     const decision = decideSampling(call, isPolicy ? (owner?.identity.mode ?? null) : null, config);
     const prepared: Prepared = { dialect, call, attempt, decision, constraint, draws: [], startedAt };

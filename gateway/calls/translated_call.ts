@@ -7,6 +7,7 @@ import type { CallRecord } from "../../src/schema/store.ts";
 import type { ModelEndpoint } from "../../src/schema/wire_proxy.ts";
 import { splitReasoning } from "../../src/text/reasoning.ts";
 import type { Answer, Dialect, JsonObject, ModelCall, Reply } from "../dialects/dialect.ts";
+import { resolvedCall } from "../dialects/resolve_call.ts";
 import { ApiError } from "../http/errors.ts";
 import { type Answered, unwatched } from "./answered.ts";
 import { Attempt } from "./attempt.ts";
@@ -128,7 +129,7 @@ export async function answerTranslated(
   { decision, extra }: { decision: SamplingDecision; extra: JsonObject },
   signal: AbortSignal,
 ): Promise<Answered> {
-  const call = dialect.resolve?.(asked, owner?.attempt ?? new Attempt()) ?? asked;
+  const call = resolvedCall(dialect, asked, owner?.attempt ?? new Attempt());
   const body = { ...chatBody(call, endpoint.model, decision), ...extra };
   const { overridden } = decision;
   const sampling = { ...decision.sampling, ...decision.adjustments };

@@ -4,12 +4,13 @@ import type { ChatRequest } from "../../src/schema/chat.ts";
 import type { Gateway } from "../context.ts";
 import { readObject } from "../http/body.ts";
 import { ApiError } from "../http/errors.ts";
-import type { Routes } from "../http/routes.ts";
+import { attemptPrefix, type Routes } from "../http/routes.ts";
 import type { Dialect, JsonObject } from "./dialect.ts";
 import { gemini, readGeminiChat } from "./gemini.ts";
 import { geminiCountPaths } from "./gemini_paths.ts";
 import { messages } from "./messages.ts";
-import { attemptPrefix, callerOf, errorResponse } from "./model_routes.ts";
+import { callerOf, errorResponse } from "./model_routes.ts";
+import { withReadableResults } from "./tool_results.ts";
 
 /** A dialect's count: where it is asked for, the chat it is asked of, and the reply. */
 interface Count {
@@ -39,7 +40,8 @@ async function count(context: Context, gateway: Gateway, { dialect, read, write 
   try {
     const principal = await gateway.principal(context);
     if (!principal) throw new ApiError(401, "invalid_api_key", "Invalid or missing API key");
-    const chat = read(await readObject(context.req.raw, gateway.config.limits.bodyBytes));
+    const asked = read(await readObject(context.req.raw, gateway.config.limits.bodyBytes));
+    const chat = { ...asked, messages: withReadableResults(asked.messages) };
     const caller = await callerOf(context, gateway, principal);
     return Response.json(write(await gateway.calls.countTokens(caller, chat)));
   } catch (thrown) {

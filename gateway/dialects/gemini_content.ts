@@ -3,6 +3,7 @@ import type { ChatMessage, ContentPart, ToolCall } from "../../src/schema/chat.t
 import { signedCall } from "./call_signature.ts";
 import type { JsonObject } from "./dialect.ts";
 import { invalid } from "./request_fields.ts";
+import { failedText } from "./tool_results.ts";
 
 function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
@@ -40,7 +41,8 @@ function resultText(response: unknown): string {
   if (!isObject(response)) return JSON.stringify(response ?? {});
   const [key, ...others] = Object.keys(response);
   const value = key === undefined ? undefined : response[key];
-  if (key === "error" && others.length === 0) return typeof value === "string" ? value : JSON.stringify(value);
+  if (key === "error" && others.length === 0)
+    return failedText(typeof value === "string" ? value : JSON.stringify(value));
   const isOnly = others.length === 0 && (key === "output" || key === "result" || key === "content");
   return isOnly && typeof value === "string" ? value : JSON.stringify(response);
 }

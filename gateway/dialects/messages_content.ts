@@ -3,6 +3,7 @@ import type { ChatMessage, ContentPart, ToolCall } from "../../src/schema/chat.t
 import { signedCall } from "./call_signature.ts";
 import type { JsonObject } from "./dialect.ts";
 import { invalid } from "./request_fields.ts";
+import { failedContent } from "./tool_results.ts";
 
 type Block = JsonObject & { type: string };
 
@@ -69,11 +70,12 @@ export function readText(content: unknown, place: string): string | ContentPart[
 }
 
 function readResult(block: Block, place: string): ChatMessage {
-  const { content } = block;
+  const given = block.content ?? "";
+  const content = readText(given, `${place}.content`);
   return {
     role: "tool",
     tool_call_id: field(block, "tool_use_id", place),
-    content: content === undefined || content === null ? "" : readText(content, `${place}.content`),
+    content: block.is_error === true ? failedContent(content) : content,
   };
 }
 

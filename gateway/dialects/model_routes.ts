@@ -6,15 +6,12 @@ import type { Caller } from "../calls/calls.ts";
 import { type Gateway, pathParam, queryOf } from "../context.ts";
 import { readObject } from "../http/body.ts";
 import { ApiError, asApiError } from "../http/errors.ts";
-import type { Routes } from "../http/routes.ts";
+import { attemptPrefix, type Routes } from "../http/routes.ts";
 import { requireLiveAttempt, requireOwnAttempt } from "../http/scope.ts";
 import { answerCall } from "./answer_call.ts";
 import type { Dialect } from "./dialect.ts";
 import { dialects, type ServedDialect } from "./registry.ts";
 import { replyTo } from "./reply.ts";
-
-/** Prefix of every dialect's paths that says whose call it is. */
-export const attemptPrefix = "/r/:rollout_id/:attempt_id/:mode";
 
 interface Named {
   rolloutId: string;

@@ -2,12 +2,12 @@
 import type { Context } from "hono";
 import { type Gateway, pathParam } from "../context.ts";
 import { ApiError } from "../http/errors.ts";
-import type { Routes } from "../http/routes.ts";
+import { attemptPrefix, type Routes } from "../http/routes.ts";
 import { chatCompletions } from "./chat_completions.ts";
 import type { Dialect, JsonObject } from "./dialect.ts";
 import { gemini } from "./gemini.ts";
 import { geminiModel, geminiVersions } from "./gemini_paths.ts";
-import { attemptPrefix, errorResponse } from "./model_routes.ts";
+import { errorResponse } from "./model_routes.ts";
 
 /** A model in the words of OpenAI's clients and in those of Anthropic's. */
 function modelJson(gateway: Gateway, id: string): JsonObject {

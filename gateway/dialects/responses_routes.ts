@@ -3,8 +3,8 @@ import type { Context } from "hono";
 import type { CallRecord } from "../../src/schema/store.ts";
 import { type Gateway, pathParam, queryOf } from "../context.ts";
 import { ApiError } from "../http/errors.ts";
-import type { Routes } from "../http/routes.ts";
-import { attemptPrefix, callerOf, errorResponse } from "./model_routes.ts";
+import { attemptPrefix, type Routes } from "../http/routes.ts";
+import { callerOf, errorResponse } from "./model_routes.ts";
 import { responses } from "./responses.ts";
 import { callOfResponse } from "./responses_ids.ts";
 

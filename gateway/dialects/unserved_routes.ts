@@ -1,9 +1,9 @@
 /** What clients of model servers may ask for and a gateway to one language model does not have: a clear refusal each. */
 import type { Gateway } from "../context.ts";
 import { ApiError } from "../http/errors.ts";
-import type { Routes } from "../http/routes.ts";
+import { attemptPrefix, type Routes } from "../http/routes.ts";
 import { chatCompletions } from "./chat_completions.ts";
-import { attemptPrefix, errorResponse } from "./model_routes.ts";
+import { errorResponse } from "./model_routes.ts";
 
 /** Paths below the version, and what they are. */
 const unserved: readonly (readonly [path: string, what: string])[] = [

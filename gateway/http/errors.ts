@@ -96,6 +96,7 @@ export function asApiError(thrown: unknown): ApiError {
   const error = asLeydenError(thrown);
   const status = statusByCode[error.code] ?? 500;
   // What went wrong inside is for the log; the harness learns that it may try again.
-  const message = error.code === "internal" ? "The gateway failed to answer this call." : error.message;
+  const said = error.do === "" || error.message.includes(error.do) ? error.message : `${error.message} ${error.do}`;
+  const message = error.code === "internal" ? "The gateway failed to answer this call." : said;
   return new ApiError(status, error.code, message, { cause: thrown });
 }

@@ -1,5 +1,8 @@
 import { type Context, Hono } from "hono";
 
+/** Prefix of every dialect's paths that says whose call it is. */
+export const attemptPrefix = "/r/:rollout_id/:attempt_id/:mode";
+
 /** Answers one request. */
 export type Handler = (context: Context) => Response | Promise<Response>;
 

@@ -203,7 +203,7 @@ describe("a request", () => {
     });
     expect(prompt).toBe(
       '{tools [{"type":"function","function":{"name":"add","description":"Adds.","parameters":{"type":"object"}}}]}' +
-        '[user]sum[assistant]two<call>add {"a":1}</call><call>add {}</call>[tool]B[tool][user]andnow[assistant]',
+        '[user]sum[assistant]two<call>add {"a":1}</call><call>add {}</call>[tool]Error: B[tool][user]andnow[assistant]',
     );
   });
 
