@@ -24,6 +24,7 @@ function callSummary(call: CallRecord): Record<string, unknown> {
     dialect: call.dialect,
     policy: call.policy,
     own: call.own,
+    endpoint: call.server.endpoint,
     call_key: call.callKey,
     parent: call.parent,
     prefix: call.prefixLength,

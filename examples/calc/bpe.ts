@@ -33,15 +33,37 @@ export function byCodeUnits(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-function countPairs(words: readonly Word[]): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const { symbols, count } of words) {
-    for (let i = 0; i + 1 < symbols.length; i++) {
-      const pair = `${symbols[i]} ${symbols[i + 1]}`;
-      counts.set(pair, (counts.get(pair) ?? 0) + count);
+/** How often each pair stands in the words, and in which of them; kept up to date as pairs are joined. */
+class PairCounts {
+  readonly counts = new Map<string, number>();
+  private readonly places = new Map<string, Set<Word>>();
+
+  constructor(words: readonly Word[]) {
+    for (const word of words) this.add(word, 1);
+  }
+
+  /** Joins a pair wherever it stands. */
+  join(left: string, right: string): void {
+    for (const word of [...(this.places.get(`${left} ${right}`) ?? [])]) {
+      this.add(word, -1);
+      word.symbols = joinPair(word.symbols, left, right);
+      this.add(word, 1);
     }
   }
-  return counts;
+
+  private add(word: Word, sign: 1 | -1): void {
+    const { symbols, count } = word;
+    for (let i = 0; i + 1 < symbols.length; i++) {
+      const pair = `${symbols[i]} ${symbols[i + 1]}`;
+      const left = (this.counts.get(pair) ?? 0) + sign * count;
+      if (left > 0) this.counts.set(pair, left);
+      else this.counts.delete(pair);
+      const places = this.places.get(pair) ?? new Set();
+      this.places.set(pair, places);
+      if (sign === 1) places.add(word);
+      else places.delete(word);
+    }
+  }
 }
 
 function joinPair(symbols: readonly string[], left: string, right: string): string[] {
@@ -65,10 +87,11 @@ export function trainBpe(counts: ReadonlyMap<string, number>, vocabSize: number)
   const ids = new Map(vocab.map((token, id) => [token, id]));
   const words = [...counts].map(([text, count]): Word => ({ symbols: [...toByteCharacters(text)], count }));
   const merges: Merge[] = [];
+  const pairs = new PairCounts(words);
   const rank = (pair: string) => pair.split(" ").map((token) => ids.get(token) as number) as [number, number];
   while (vocab.length < vocabSize) {
     let best: { pair: string; count: number; rank: [number, number] } | undefined;
-    for (const [pair, count] of countPairs(words)) {
+    for (const [pair, count] of pairs.counts) {
       if (best && count < best.count) continue;
       const [left, right] = rank(pair);
       const wins =
@@ -82,7 +105,7 @@ export function trainBpe(counts: ReadonlyMap<string, number>, vocabSize: number)
       ids.set(left + right, vocab.length);
       vocab.push(left + right);
     }
-    for (const word of words) word.symbols = joinPair(word.symbols, left, right);
+    pairs.join(left, right);
   }
   return { vocab, merges };
 }

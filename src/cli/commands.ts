@@ -4,6 +4,7 @@ import type { CommandTable } from "./command.ts";
 export const commands: CommandTable = {
   doctor: () => import("./doctor.ts"),
   serve: () => import("./serve.ts"),
+  try: () => import("./try.ts"),
   chat: () => import("./chat.ts"),
   generate: () => import("./generate.ts"),
   train: () => import("./train.ts"),

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { ChatRequest } from "./chat.ts";
 
 /** A tool call of a scripted reply. */
 export interface ScriptedCall {
@@ -23,6 +24,12 @@ export interface ScriptedReply {
    * those with the same text. Requests that no such text fits take the replies without one.
    */
   when?: string;
+}
+
+/** Where a policy that does not draw its replies has them from. */
+export interface ReplySource {
+  /** The next reply of a rollout to a request; calls outside rollouts have the id "". */
+  next(rolloutId: string, request: ChatRequest): ScriptedReply;
 }
 
 /** Checks one line of a script. */

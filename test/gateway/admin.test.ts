@@ -80,6 +80,7 @@ describe("GET /api/rollouts/{id}/calls", () => {
           dialect: "chat_completions",
           policy: "m",
           own: true,
+          endpoint: "engine",
           call_key: expect.stringMatching(/^[0-9a-f]{16}\.0$/),
           parent: null,
           prefix: 0,

@@ -1,0 +1,24 @@
+import { type Harness, trialAnswer, trialCall } from "./harness.ts";
+
+const settings = {
+  security: { auth: { selectedType: "gemini-api-key" } },
+  privacy: { usageStatisticsEnabled: false },
+  telemetry: { enabled: false },
+  general: { enableAutoUpdate: false, enableAutoUpdateNotification: false },
+};
+
+/** Gemini CLI, over Gemini's generateContent. */
+export const geminiCli: Harness = {
+  name: "gemini-cli",
+  package: "@google/gemini-cli",
+  program: "gemini",
+  args: ["--yolo", "--skip-trust", "-m", "{model}", "-p", "{prompt}"],
+  env: { GOOGLE_GEMINI_BASE_URL: "{native_url}", GEMINI_API_KEY: "{key}", GEMINI_CLI_TRUST_WORKSPACE: "true" },
+  files: { ".gemini/settings.json": JSON.stringify(settings) },
+  trial: [
+    trialCall("I will run it.", "run_shell_command", { command: "echo hi" }),
+    trialCall("Now the file.", "read_file", { file_path: "{workspace}/README.md" }),
+    trialAnswer,
+  ],
+  sideCalls: 0,
+};
