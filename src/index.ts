@@ -19,6 +19,7 @@ export { GraderError, HookError, type HookName, NoRunnerError } from "./rollout/
 export type { Failure, FailureCode } from "./rollout/failure.ts";
 export type { FinishedRollout, RolloutHooks } from "./rollout/hooks.ts";
 export type { AgentCommand, FailureClass, PrepareAgent, PrepareContext } from "./schema/agent.ts";
+export type { CompletionReply, CompletionTask } from "./schema/completion.ts";
 export type {
   EvalConfig,
   ExperimentConfig,
@@ -28,12 +29,11 @@ export type {
   ScheduleConfig,
   StoreConfig,
   TaskConfig,
-  TrainConfig,
 } from "./schema/experiment.ts";
 export type { Files } from "./schema/files.ts";
 export type { Grade, GradeInput, Grader, GradeTools, TranscriptCall } from "./schema/grader.ts";
 export type { ProcessHost } from "./schema/process_host.ts";
-export type { CompletionReply, CompletionTask } from "./schema/completion.ts";
 export type { Dataset, TaskRow, TaskStream } from "./schema/task.ts";
+export type { TrainConfig } from "./schema/train_config.ts";
 export type { EventCreate, Rollout, RolloutCreate, RolloutEvent, RolloutState } from "./schema/wire.ts";
 export type { SftDataset, SftExample } from "./train/sft.ts";

@@ -3,7 +3,8 @@ import { sizeOf } from "../core/shape.ts";
 import type { Device } from "../gpu/device.ts";
 import { parseHfConfig } from "../io/hf_config.ts";
 import { Model } from "../model/model.ts";
-import type { LossConfig, OptimizerConfig, TrainRow } from "../schema/engine.ts";
+import type { TrainRow } from "../schema/engine.ts";
+import type { LossConfig, OptimizerConfig } from "../schema/loss.ts";
 import { Trainer } from "../train/trainer.ts";
 import { drawBatch, drawWeights, mulberry32, peerOptimizer, peerSizes } from "./peer_work.ts";
 

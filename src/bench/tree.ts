@@ -3,7 +3,8 @@ import { parseHfConfig } from "../io/hf_config.ts";
 import { Model } from "../model/model.ts";
 import { type TrainedSample, treeRows } from "../rl/trie/tree_rows.ts";
 import { buildTrie, type TrieCall } from "../rl/trie/trie.ts";
-import type { LossConfig, TrainRow } from "../schema/engine.ts";
+import type { TrainRow } from "../schema/engine.ts";
+import type { LossConfig } from "../schema/loss.ts";
 import { Trainer } from "../train/trainer.ts";
 import { type BenchContext, type Measurement, type Suite, summarizeSamples } from "./suite.ts";
 

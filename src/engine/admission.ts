@@ -1,5 +1,6 @@
 import { ConfigError, LeydenError } from "../core/errors.ts";
 import type { EngineInfo, GenerateRequest } from "../schema/engine.ts";
+import { baseAdapter } from "../schema/lora.ts";
 
 /**
  * Checks a generation before it is queued.
@@ -29,6 +30,17 @@ export function checkGenerate(request: GenerateRequest, info: Omit<EngineInfo, "
     });
   }
   checkSampling(request);
+  checkAdapter(request.adapter, info.adapters ?? []);
+}
+
+/** @throws LeydenError "adapter_unknown" for a name that is none of the engine's */
+export function checkAdapter(name: string | undefined, known: readonly string[]): void {
+  if (name === undefined || name === baseAdapter || known.includes(name)) return;
+  const list = [...known, baseAdapter].map((n) => `"${n}"`).join(", ");
+  throw new LeydenError("adapter_unknown", `This engine has no adapter "${name}".`, {
+    do: `Use one of ${list}.`,
+    data: { adapter: name, known },
+  });
 }
 
 function checkSampling({ maxTokens, sampling }: GenerateRequest): void {

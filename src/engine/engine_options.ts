@@ -1,10 +1,18 @@
 import type { OptionalFeature } from "../gpu/capabilities.ts";
+import type { WeightType } from "../model/parameter_layout.ts";
 import type { InFlightPolicy } from "../schedule/device_schedule.ts";
+import type { AdapterOptions } from "../schema/lora.ts";
 
 /** How an engine is opened: plain data, so that it can be sent to a worker. */
 export interface EngineOptions {
   /** Folder of the model (Hugging Face layout). */
   modelFolder: string;
+  /** Adapters beside the model, which is frozen then; the first one is the default. Empty trains the model itself. */
+  adapters: readonly AdapterOptions[];
+  /** How a frozen model's matrices are held; a model that is trained itself is f32. */
+  weights: WeightType;
+  /** Seed of fresh adapters. */
+  seed: number;
   /** Folder with optimizer.safetensors to continue from, or empty for fresh moments. */
   optimizerFolder: string;
   /** Folder of the frozen reference policy for KL terms, or empty for none. */
@@ -37,6 +45,9 @@ export interface EngineOptions {
 
 /** Defaults of an engine that serves and trains a small model. */
 export const engineDefaults: Readonly<Omit<EngineOptions, "modelFolder">> = Object.freeze({
+  adapters: [],
+  weights: "f32",
+  seed: 1,
   optimizerFolder: "",
   referenceFolder: "",
   criticFolder: "",

@@ -4,17 +4,14 @@ import type { DecodeText } from "../infer/stops.ts";
 import type {
   AccumulateRequest,
   AccumulateResult,
-  CriticResult,
-  CriticUpdateRequest,
   EngineInfo,
   EngineSnapshot,
   ScoreRequest,
   ScoreResult,
-  ScoreRowsRequest,
-  ScoreRowsResult,
   UpdateRequest,
   UpdateResult,
 } from "../schema/engine.ts";
+import type { CriticResult, CriticUpdateRequest, ScoreRowsRequest, ScoreRowsResult } from "../schema/row_scores.ts";
 
 /** The model's state as bytes: what is needed to continue on a fresh device. */
 export type ModelState = Pick<EngineSnapshot, "files" | "weightsSha256" | "optimizerSteps">;
@@ -43,10 +40,13 @@ export interface EngineParts {
   score(request: ScoreRequest): Promise<ScoreResult>;
   scoreRows(request: ScoreRowsRequest): Promise<ScoreRowsResult>;
   updateCritic(request: CriticUpdateRequest): Promise<CriticResult>;
-  /** Drops the gradients collected since the last step. */
-  clearGradients(): void;
+  /** Drops the gradients collected since the last step: an adapter's as a request names it, or all (null). */
+  clearGradients(adapter: string | undefined | null): void;
   /** Adds gradients of rows to those collected since the last step; nothing is added when rows are malformed. */
-  accumulate(request: Pick<AccumulateRequest, "rows" | "loss">, options: GradientOptions): Promise<Gradients>;
+  accumulate(
+    request: Pick<AccumulateRequest, "rows" | "loss" | "adapter">,
+    options: GradientOptions,
+  ): Promise<Gradients>;
   /** One optimizer step on the request's rows, and on what was collected if it says so. */
   step(request: UpdateRequest): Promise<Omit<UpdateResult, "version" | "drainMs">>;
   snapshot(options: { optimizer: boolean }): Promise<ModelState>;

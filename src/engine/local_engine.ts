@@ -12,8 +12,6 @@ import {
 import type {
   AccumulateRequest,
   AccumulateResult,
-  CriticResult,
-  CriticUpdateRequest,
   Engine,
   EngineInfo,
   EngineSnapshot,
@@ -22,11 +20,10 @@ import type {
   GenerateResult,
   ScoreRequest,
   ScoreResult,
-  ScoreRowsRequest,
-  ScoreRowsResult,
   UpdateRequest,
   UpdateResult,
 } from "../schema/engine.ts";
+import type { CriticResult, CriticUpdateRequest, ScoreRowsRequest, ScoreRowsResult } from "../schema/row_scores.ts";
 import { closedError } from "./admission.ts";
 import { DeviceTimes } from "./device_times.ts";
 import { type EngineParts, type ModelState, stateFor } from "./engine_parts.ts";

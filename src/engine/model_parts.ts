@@ -1,36 +1,32 @@
 import type { Clock } from "../core/clock.ts";
 import { LeydenError } from "../core/errors.ts";
 import type { DecodeWork, PrefillPart } from "../infer/batch_former.ts";
-import { type Drawn, InferenceRunner } from "../infer/runner.ts";
+import type { Drawn } from "../infer/runner.ts";
 import type { DecodeText } from "../infer/stops.ts";
 import { encodeSafetensors } from "../io/safetensors.ts";
 import { weightsSha256 } from "../io/weights_hash.ts";
+import type { Adapter } from "../model/lora/adapter.ts";
 import { defaultBudgetBytes, memoryPlan } from "../model/memory_plan.ts";
 import type { Model } from "../model/model.ts";
-import { Scorer } from "../model/scorer.ts";
 import { pageTokens } from "../ops/kv_pages.ts";
-import type {
-  AccumulateRequest,
-  CriticResult,
-  CriticUpdateRequest,
-  EngineInfo,
-  ScoreRequest,
-  ScoreResult,
-  ScoreRowsRequest,
-  ScoreRowsResult,
-  UpdateRequest,
-} from "../schema/engine.ts";
+import type { AccumulateRequest, EngineInfo, ScoreRequest, ScoreResult, UpdateRequest } from "../schema/engine.ts";
+import type { CriticResult, CriticUpdateRequest, ScoreRowsRequest, ScoreRowsResult } from "../schema/row_scores.ts";
 import { Critic } from "../train/critic.ts";
 import { ReferencePolicy } from "../train/reference_policy.ts";
-import { RowScorer } from "../train/score_rows.ts";
-import { recordLogprobs, type StepResult, Trainer } from "../train/trainer.ts";
+import { recordLogprobs, type StepResult } from "../train/trainer.ts";
+import { adapterCheckpoint } from "./adapter_files.ts";
 import { criticFiles } from "./critic_files.ts";
 import type { EngineOptions } from "./engine_options.ts";
 import type { EngineParts, GradientOptions, Gradients, ModelState } from "./engine_parts.ts";
+import { Policies } from "./policies.ts";
 
 /** What a model on an open device becomes an engine's parts with. */
 export interface ModelPartsDeps {
   readonly model: Model;
+  /** Adapters beside it, the default first. */
+  readonly adapters?: readonly Adapter[];
+  /** Where an adapter's folder says its model is. */
+  readonly basePath?: string;
   /** The frozen policy that KL terms are measured against, on the same device; null when there are none. */
   readonly reference?: Model | null;
   /** A critic's model, on the same device; null when none learns. */
@@ -50,15 +46,15 @@ export class ModelParts implements EngineParts {
   readonly decodeText: DecodeText;
   private readonly model: Model;
   private readonly clock: Clock;
-  private readonly runner: InferenceRunner;
-  private readonly trainer: Trainer | null;
+  private readonly policies: Policies;
+  private readonly adapters: readonly Adapter[];
+  private readonly basePath: string;
   private readonly reference: ReferencePolicy | null;
   private readonly critic: Critic | null;
-  private scorer: Scorer | null = null;
-  private rowScorer: RowScorer | null = null;
 
   /** @throws LeydenError of the memory plan when the model does not fit; DeviceError "device_memory" */
-  constructor({ model, reference, critic, options, clock, decodeText }: ModelPartsDeps) {
+  constructor(deps: ModelPartsDeps) {
+    const { model, reference, critic, options, clock, decodeText, adapters = [], basePath = "" } = deps;
     const { device, description: d } = model;
     const budgetBytes = options.memoryBytes || defaultBudgetBytes(device.caps.deviceClass);
     const plan = memoryPlan(d, {
@@ -69,6 +65,8 @@ export class ModelParts implements EngineParts {
       ...(options.kvTokens === 0 ? {} : { kvTokens: options.kvTokens }),
     });
     this.model = model;
+    this.adapters = adapters;
+    this.basePath = basePath;
     this.clock = clock;
     this.decodeText = decodeText;
     this.pageCount = Math.max(1, Math.floor(plan.kvTokens / pageTokens));
@@ -86,23 +84,24 @@ export class ModelParts implements EngineParts {
       vocabSize: d.vocabSize,
       contextLength,
       microBatchTokens: options.train ? plan.microBatchTokens : 0,
+      ...(adapters.length === 0 ? {} : { adapters: adapters.map((a) => a.name) }),
     };
-    this.runner = new InferenceRunner(model, {
-      pageCount: this.pageCount,
-      contextLength,
-      maxSequences: options.maxSequences,
-      prefillTokens: options.prefillTokens,
-      burst: options.burst,
-    });
     const { microBatchTokens } = plan;
-    this.trainer = options.train ? new Trainer(model, { microBatchTokens, clock }) : null;
+    const { maxSequences, prefillTokens, burst } = options;
+    this.policies = new Policies({
+      model,
+      adapters,
+      inference: { pageCount: this.pageCount, contextLength, maxSequences, prefillTokens, burst },
+      training: options.train ? { microBatchTokens, clock } : null,
+      scoredTokens: this.info.microBatchTokens || contextLength,
+    });
     this.reference = reference == null ? null : new ReferencePolicy(reference, microBatchTokens);
     this.critic = critic == null ? null : new Critic(critic, microBatchTokens);
   }
 
-  /** Continues from the optimizer's saved moments. @throws FormatError when they do not fit */
-  async restoreOptimizer(bytes: Uint8Array): Promise<void> {
-    await this.trainer?.restoreOptimizer(bytes);
+  /** Continues from the saved moments of an adapter, or of the model's own. @throws FormatError when they do not fit */
+  async restoreOptimizer(bytes: Uint8Array, adapter?: string): Promise<void> {
+    if (this.policies.trainers.length > 0) await this.policies.trainer(adapter).restoreOptimizer(bytes);
   }
 
   /** The same for the critic's. */
@@ -111,20 +110,27 @@ export class ModelParts implements EngineParts {
   }
 
   prefill(parts: readonly PrefillPart[]): Promise<Drawn[]> {
-    return this.runner.prefill(parts);
+    return this.policies.byPolicy(
+      parts,
+      (part) => part.sequence.request.adapter,
+      (runner, own) => runner.prefill(own),
+    );
   }
 
   decode(work: DecodeWork): Promise<Drawn[]> {
-    return this.runner.decode(work);
+    return this.policies.byPolicy(
+      work.sequences,
+      (sequence) => sequence.request.adapter,
+      (runner, sequences) => runner.decode({ ...work, sequences }),
+    );
   }
 
-  score({ ids, temperature }: ScoreRequest): Promise<ScoreResult> {
-    this.scorer ??= new Scorer(this.model, this.info.contextLength);
-    return this.scorer.score(ids, temperature);
+  async score({ ids, temperature, adapter }: ScoreRequest): Promise<ScoreResult> {
+    return this.policies.at(adapter).scorer.score(ids, temperature);
   }
 
-  async scoreRows({ rows, temperature, ...asked }: ScoreRowsRequest): Promise<ScoreRowsResult> {
-    const own = asked.policy ? await this.rows().score(rows, temperature) : null;
+  async scoreRows({ rows, temperature, adapter, ...asked }: ScoreRowsRequest): Promise<ScoreRowsResult> {
+    const own = asked.policy ? await this.policies.at(adapter).rowScorer.score(rows, temperature) : null;
     return {
       logprobs: own?.logprobs ?? null,
       entropies: own?.entropies ?? null,
@@ -137,15 +143,16 @@ export class ModelParts implements EngineParts {
     return this.requireCritic().step(rows, how);
   }
 
-  clearGradients(): void {
-    this.trainer?.clearGradients();
+  clearGradients(adapter: string | undefined | null): void {
+    if (adapter === null) for (const { trainer } of this.policies.trainers) trainer.clearGradients();
+    else this.policies.trainer(adapter).clearGradients();
   }
 
   async accumulate(
-    { rows, loss }: Pick<AccumulateRequest, "rows" | "loss">,
+    { rows, loss, adapter }: Pick<AccumulateRequest, "rows" | "loss" | "adapter">,
     { between, fault }: GradientOptions,
   ): Promise<Gradients> {
-    const trainer = this.requireTrainer();
+    const trainer = this.policies.trainer(adapter);
     const start = this.clock.monotonic();
     let othersMs = 0;
     const pause = async (): Promise<void> => {
@@ -160,37 +167,43 @@ export class ModelParts implements EngineParts {
     return { ...statistics, logprobs: recordLogprobs(stats), trainMs: this.clock.monotonic() - start - othersMs };
   }
 
-  step({ rows, loss, optimizer, accumulated, gradientScale }: UpdateRequest): Promise<StepResult> {
-    return this.requireTrainer().step(rows, loss, optimizer, {
+  async step({ rows, loss, optimizer, accumulated, gradientScale, adapter }: UpdateRequest): Promise<StepResult> {
+    return this.policies.trainer(adapter).step(rows, loss, optimizer, {
       ...(accumulated === undefined ? {} : { accumulated }),
       ...(gradientScale === undefined ? {} : { gradientScale }),
     });
   }
 
   async snapshot({ optimizer }: { optimizer: boolean }): Promise<ModelState> {
-    const { model, trainer } = this;
+    const { trainers } = this.policies;
+    const state = this.adapters.length > 0 ? await this.adapterState(optimizer) : await this.modelState(optimizer);
+    const files = { ...state.files };
+    if (optimizer && this.critic !== null) Object.assign(files, await criticFiles(this.critic));
+    return { ...state, files, optimizerSteps: trainers.reduce((n, { trainer }) => n + trainer.steps, 0) };
+  }
+
+  private async modelState(optimizer: boolean): Promise<Pick<ModelState, "files" | "weightsSha256">> {
+    const { model } = this;
     const config = new TextEncoder().encode(`${JSON.stringify(model.savedConfig(), null, 2)}\n`);
     const tensors = await model.hostTensorSources();
     const files: Record<string, Uint8Array> = {
       "config.json": config,
       "model.safetensors": await encodeSafetensors(tensors),
     };
-    if (optimizer && trainer !== null) files["optimizer.safetensors"] = await trainer.optimizerFile();
-    if (optimizer && this.critic !== null) Object.assign(files, await criticFiles(this.critic));
-    return { files, weightsSha256: await weightsSha256(tensors), optimizerSteps: trainer?.steps ?? 0 };
+    const own = optimizer ? this.policies.trainers[0]?.trainer : undefined;
+    if (own !== undefined) files["optimizer.safetensors"] = await own.optimizerFile();
+    return { files, weightsSha256: await weightsSha256(tensors) };
   }
 
-  /** @throws LeydenError "engine_read_only" */
-  private requireTrainer(): Trainer {
-    if (this.trainer !== null) return this.trainer;
-    throw new LeydenError("engine_read_only", "This engine was opened for serving only and cannot train.", {
-      do: "Open it with train: true.",
-    });
-  }
-
-  private rows(): RowScorer {
-    this.rowScorer ??= new RowScorer(this.model, this.info.microBatchTokens || this.info.contextLength);
-    return this.rowScorer;
+  /** The adapters alone: the model beside them does not change. */
+  private async adapterState(optimizer: boolean): Promise<Pick<ModelState, "files" | "weightsSha256">> {
+    const saved = [];
+    for (const adapter of this.adapters) {
+      const own = optimizer ? this.policies.trainers.find(({ name }) => name === adapter.name) : undefined;
+      saved.push({ adapter, optimizer: own === undefined ? null : await own.trainer.optimizerFile() });
+    }
+    const transposed = this.model.description.weightLayout === "in_out";
+    return adapterCheckpoint(saved, { base: this.basePath, transposed });
   }
 
   /** @throws LeydenError "no_reference" */

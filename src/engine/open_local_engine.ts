@@ -1,5 +1,5 @@
 import type { Clock } from "../core/clock.ts";
-import { type Device, openDevice } from "../gpu/device.ts";
+import { openDevice } from "../gpu/device.ts";
 import type { DecodeText } from "../infer/stops.ts";
 import { ModelFolder } from "../io/model_folder.ts";
 import { readTokenizerFiles } from "../io/tokenizer_folder.ts";
@@ -7,6 +7,7 @@ import { memoryWeights } from "../model/memory_weights.ts";
 import { Model } from "../model/model.ts";
 import type { Files } from "../schema/files.ts";
 import { Tokenizer } from "../text/tokenizer.ts";
+import { adapterMoments, openAdapters } from "./adapter_files.ts";
 import { criticMoments, openCriticModel } from "./critic_files.ts";
 import type { EngineOptions } from "./engine_options.ts";
 import type { ModelState } from "./engine_parts.ts";
@@ -50,12 +51,17 @@ async function openParts(
   try {
     const saved = state?.files["model.safetensors"];
     const source = saved === undefined ? folder : await memoryWeights("model.safetensors", saved);
-    const model = await Model.load(device, folder.config, source);
-    const reference = await openReference(host.files, device, options);
+    const type = options.adapters.length > 0 || !options.train ? options.weights : "f32";
+    const model = await Model.load(device, folder.config, source, { type });
+    const adapters = await openAdapters(host.files, model, options, state);
+    const reference = await openReference(host.files, model, options);
     const critic = await openCriticModel(host.files, device, options, state);
-    const parts = new ModelParts({ model, reference, critic, options, clock: host.clock, decodeText });
-    const moments = state === null ? await savedMoments(host.files, options) : state.files["optimizer.safetensors"];
-    if (moments !== undefined) await parts.restoreOptimizer(moments);
+    const parts = new ModelParts({
+      ...{ model, adapters, reference, critic, options, decodeText },
+      clock: host.clock,
+      basePath: host.files.absolute(options.modelFolder),
+    });
+    await restoreOptimizers(host.files, parts, options, state);
     const criticSaved = await criticMoments(host.files, options, state);
     if (criticSaved !== undefined) await parts.restoreCritic(criticSaved);
     return parts;
@@ -65,10 +71,28 @@ async function openParts(
   }
 }
 
-async function openReference(files: Files, device: Device, { referenceFolder }: EngineOptions): Promise<Model | null> {
+/** The model beside its adapters is their reference too, where that is the folder asked for. */
+async function openReference(files: Files, model: Model, options: EngineOptions): Promise<Model | null> {
+  const { referenceFolder, modelFolder, adapters } = options;
   if (referenceFolder === "") return null;
+  if (adapters.length > 0 && files.absolute(referenceFolder) === files.absolute(modelFolder)) return model;
   const folder = await ModelFolder.open(files, referenceFolder);
-  return Model.load(device, folder.config, folder);
+  return Model.load(model.device, folder.config, folder, { type: options.weights });
+}
+
+async function restoreOptimizers(
+  files: Files,
+  parts: ModelParts,
+  options: EngineOptions,
+  state: ModelState | null,
+): Promise<void> {
+  for (const adapter of options.adapters) {
+    const moments = await adapterMoments(files, options, adapter, state);
+    if (moments !== undefined) await parts.restoreOptimizer(moments, adapter.name);
+  }
+  if (options.adapters.length > 0) return;
+  const moments = state === null ? await savedMoments(files, options) : state.files["optimizer.safetensors"];
+  if (moments !== undefined) await parts.restoreOptimizer(moments);
 }
 
 async function savedMoments(files: Files, { optimizerFolder }: EngineOptions): Promise<Uint8Array | undefined> {

@@ -124,7 +124,7 @@ export class Training {
     if (fault !== null) this.fault = undefined;
     // What an earlier step left unused is none of this one's, nor is what a failed pass left half done.
     const isFirst = again === undefined ? job.kind === "update" && job.request.accumulated !== true : this.mustClear;
-    if (isFirst) parts.clearGradients();
+    if (isFirst) parts.clearGradients(this.mustClear ? null : job.request.adapter);
     this.mustClear = false;
     return parts.accumulate(again ?? job.request, { fault, ...(between === undefined ? {} : { between }) });
   }
@@ -165,7 +165,7 @@ export class Training {
     this.queue.shift();
     this.gradients = null;
     if (job.kind === "accumulate") return;
-    this.collected = [];
+    this.collected = this.collected.filter(({ adapter }) => adapter !== job.request.adapter);
     this.updatesDone++;
     this.faultTaken = false;
   }

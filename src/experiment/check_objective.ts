@@ -8,7 +8,8 @@ import {
 } from "../rl/advantages/token_registry.ts";
 import { rejectionKinds } from "../rl/correction/rejection.ts";
 import { type Normalisation, rowWeights } from "../rl/normalisation.ts";
-import type { RolloutSettings, TrainConfig } from "../schema/experiment.ts";
+import type { RolloutSettings } from "../schema/experiment.ts";
+import type { TrainConfig } from "../schema/train_config.ts";
 
 /** What only rollouts would bring to light otherwise, after minutes of work. @throws ConfigError */
 export function checkObjective(train: TrainConfig): void {

@@ -34,8 +34,13 @@ export class Completion {
       progress();
       const complete = groups.filter((g) => this.isComplete(g));
       if (complete.length >= wanted) return complete.slice(0, wanted);
-      await this.store.changed(this.seq, signal);
+      await this.changed(signal);
     }
+  }
+
+  /** Resolves when something was logged since the last look. @throws CancelledError when the signal fires */
+  changed(signal: AbortSignal): Promise<void> {
+    return this.store.changed(this.seq, signal).then(() => undefined);
   }
 
   /** Reads what was logged since the last look. */

@@ -1,11 +1,6 @@
 import { ConfigError } from "../core/errors.ts";
 import { didYouMean } from "../core/nearest.ts";
-import {
-  type ExperimentConfig,
-  type ExperimentInput,
-  experimentSchema,
-  type TrainConfig,
-} from "../schema/experiment.ts";
+import { type ExperimentConfig, type ExperimentInput, experimentSchema } from "../schema/experiment.ts";
 import { checkAgent, checkObjective } from "./check_objective.ts";
 
 /** A configuration with the editor's help; returns it unchanged. */

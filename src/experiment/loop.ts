@@ -2,6 +2,7 @@ import type { Clock } from "../core/clock.ts";
 import { CancelledError, FormatError } from "../core/errors.ts";
 import { agreementMetrics, logprobAgreement } from "../rl/batch/logprob_agreement.ts";
 import type { RolloutHooks } from "../rollout/hooks.ts";
+import { GroupSchedule } from "../schedule/group_schedule.ts";
 import type { Engine } from "../schema/engine.ts";
 import type { ExperimentConfig } from "../schema/experiment.ts";
 import type { Store } from "../schema/store.ts";
@@ -12,7 +13,8 @@ import { evaluate, type TaskResult } from "./evaluation.ts";
 import { countFailures, type FailureCount, requireSomeRan } from "./failures.ts";
 import { type Group, nameGroup, readGroup, startGroups } from "./groups.ts";
 import type { MetricsLine, RunFolder, RunState } from "./run_folder.ts";
-import { deviceTimeSince, metricsLine, takeStep } from "./update_step.ts";
+import { collectsEarly, UpdateCollector } from "./update_collector.ts";
+import { deviceTimeSince, metricsLine, takeStep, type UpdateTerms, updateTerms } from "./update_step.ts";
 
 /** What people and programs are told while a run goes on. */
 export interface LoopReporter {
@@ -53,16 +55,20 @@ export interface LoopResult {
 }
 
 /**
- * The training loop: keep groups running, take the oldest complete ones, update, validate, checkpoint. In `sync` an
- * update's groups all finish before the next ones start; in `collocated` `schedule.activeGroups` run, and unfinished
- * ones are carried over whole. Which groups, which samples and their order depend on the seed alone.
+ * The training loop: keep groups running, take the oldest complete ones, update, validate, checkpoint. `GroupSchedule`
+ * says which groups run and which are trained; unfinished ones are carried over whole. In `interleaved` mode gradients
+ * of finished groups are computed while others are at work. In `sync` mode, and wherever no group is older than its
+ * update, groups, samples and their order depend on the seed alone.
  */
 export class Loop {
   private readonly deps: LoopDeps;
   private readonly completion: Completion;
   private readonly tasks: TaskStream;
   private state: RunState;
-  private active: Group[] = [];
+  private readonly schedule: GroupSchedule<Group>;
+  private readonly terms: UpdateTerms;
+  /** Null where an update's gradients wait for all its groups. */
+  private readonly collector: UpdateCollector | null;
   private reward: number | null;
   private validation: number | null;
 
@@ -73,6 +79,16 @@ export class Loop {
     this.validation = state.validation ?? null;
     this.completion = new Completion(deps.store);
     this.tasks = deps.dataset.train(deps.config.seed);
+    const { train, schedule } = deps.config;
+    const left = Math.max(0, train.updates - state.update) * train.tasksPerUpdate;
+    const maxAge = schedule.mode === "sync" ? 0 : schedule.maxAge;
+    this.schedule = new GroupSchedule(
+      { ...schedule, tasksPerUpdate: train.tasksPerUpdate, maxAge },
+      left,
+      state.update,
+    );
+    this.terms = updateTerms(train);
+    this.collector = collectsEarly(deps.config) ? new UpdateCollector(deps.engine) : null;
   }
 
   /**
@@ -83,8 +99,10 @@ export class Loop {
   async run(): Promise<LoopResult> {
     const { config, signal } = this.deps;
     await this.checkWeights();
-    this.active = this.state.carryOver.map((index) => this.groupAt(index));
-    await this.start(this.active);
+    const { carryOver, startedAt = [], update: before } = this.state;
+    const carried = carryOver.map((index) => this.groupAt(index));
+    for (const [i, group] of carried.entries()) this.schedule.start(group, startedAt[i] ?? before);
+    await this.start(carried);
     while (this.state.update < config.train.updates) {
       if (signal.aborted) throw new CancelledError("The run");
       await this.oneUpdate();
@@ -110,28 +128,56 @@ export class Loop {
     const { engine, store, config, clock, reporter } = this.deps;
     const before = (await engine.stats()).deviceSeconds;
     const startMs = clock.monotonic();
-    await this.topUp();
     const number = this.state.update + 1;
-    const chosen = await this.completion.waitFor(this.active, config.train.tasksPerUpdate, this.deps.signal, () => {
-      const finished = this.active.reduce((n, g) => n + this.completion.finishedOf(g), 0);
-      reporter.rollouts(number, finished, this.active.length * config.train.groupSize);
-    });
+    const chosen = await this.nextGroups(number);
     const rolloutMs = clock.monotonic() - startMs;
     await this.checkFailures(number, chosen);
     const groups = await Promise.all(chosen.map((g) => readGroup(store, g)));
     const trained = this.state.version;
-    const taken = await takeStep(engine, `update-${number}`, groups, config.train);
-    this.active = this.active.filter((g) => !chosen.includes(g));
+    const ages = chosen.map((g) => this.schedule.ageOf(g));
+    const taken =
+      this.collector === null
+        ? await takeStep(engine, `update-${number}`, groups, this.terms)
+        : await this.collector.take(`update-${number}`, groups, this.terms);
+    this.schedule.updated(chosen);
     const device = deviceTimeSince((await engine.stats()).deviceSeconds, before);
     const agreement = logprobAgreement(taken.batch, taken.result.logprobs, trained, groups);
     const line = metricsLine(number, clock.now() / 1000, taken, agreementMetrics(agreement), device);
     line["timing_s/gen"] = rolloutMs / 1000;
-    line["training/async/n_new_carry_over_rollouts"] = this.active.length * config.train.groupSize;
+    line["training/async/n_new_carry_over_rollouts"] = this.schedule.untrained.length * config.train.groupSize;
+    line["training/async/group_age_max_steps"] = Math.max(...ages);
+    line["training/async/proxy_drain_seconds"] = taken.result.drainMs / 1000;
     this.reward = line["training/reward"] as number;
     this.state = { ...this.state, update: number, version: taken.result.version };
     await this.maybeValidate(line);
     line["timing_s/step"] = (clock.monotonic() - startMs) / 1000;
     await this.commit(line, chosen);
+  }
+
+  /** Starts groups and begins with gradients as the schedule lets it, until the next update has its groups. */
+  private async nextGroups(number: number): Promise<Group[]> {
+    const { config, reporter, signal } = this.deps;
+    for (;;) {
+      await this.completion.catchUp();
+      const open = this.schedule.untrained;
+      for (const group of open) if (this.completion.isComplete(group)) this.schedule.finish(group);
+      await this.topUp();
+      this.collect();
+      const finished = this.schedule.untrained.reduce((n, g) => n + this.completion.finishedOf(g), 0);
+      reporter.rollouts(number, finished, this.schedule.untrained.length * config.train.groupSize);
+      const batch = this.schedule.batch();
+      if (batch !== null) return batch;
+      await this.completion.changed(signal);
+    }
+  }
+
+  private collect(): void {
+    if (this.collector === null) return;
+    for (let group = this.schedule.collectable(); group !== null; group = this.schedule.collectable()) {
+      const finished = group;
+      this.schedule.collect(finished);
+      this.collector.collect(finished.id, () => readGroup(this.deps.store, finished), this.terms);
+    }
   }
 
   /** What failed is said, and is the end where nothing could be run. */
@@ -164,7 +210,8 @@ export class Loop {
       ...this.state,
       optimizerSteps: snapshot.optimizerSteps,
       weightsSha256: snapshot.weightsSha256,
-      carryOver: this.active.map((g) => indexOf(g)),
+      carryOver: this.schedule.untrained.map((g) => indexOf(g)),
+      startedAt: this.schedule.untrained.map((g) => this.state.update - this.schedule.ageOf(g)),
       storeSeq: await store.seq(),
       configSha256,
       reward: this.reward,
@@ -189,18 +236,16 @@ export class Loop {
     reporter.validation(this.state.update, results);
   }
 
-  /** Starts new groups until as many are active as the schedule wants and the remaining updates can use. */
+  /** Starts as many new groups as the schedule has room for. */
   private async topUp(): Promise<void> {
-    const { train, schedule } = this.deps.config;
-    const remaining = (train.updates - this.state.update) * train.tasksPerUpdate;
-    const wanted = schedule.mode === "sync" ? train.tasksPerUpdate : schedule.activeGroups;
     const fresh: Group[] = [];
-    while (this.active.length + fresh.length < Math.min(wanted, remaining)) {
-      fresh.push(this.groupAt(this.state.cursor));
+    while (this.schedule.room > 0) {
+      const group = this.groupAt(this.state.cursor);
       this.state = { ...this.state, cursor: this.state.cursor + 1 };
+      this.schedule.start(group);
+      fresh.push(group);
     }
-    this.active.push(...fresh);
-    await this.start(fresh);
+    if (fresh.length > 0) await this.start(fresh);
   }
 
   private async start(groups: readonly Group[]): Promise<void> {

@@ -2,8 +2,8 @@ import type { AdvantageConfig } from "../rl/advantages/registry.ts";
 import type { BatchOptions } from "../rl/batch/batch_input.ts";
 import type { RejectionOptions } from "../rl/correction/rejection.ts";
 import type { Normalisation } from "../rl/normalisation.ts";
-import type { LossConfig, OptimizerConfig } from "../schema/engine.ts";
-import type { TrainConfig } from "../schema/experiment.ts";
+import type { LossConfig, OptimizerConfig } from "../schema/loss.ts";
+import type { TrainConfig } from "../schema/train_config.ts";
 
 /** What one update optimises and how: a configuration's training section as batch, engine and critic take it. */
 export interface Objective {

@@ -13,6 +13,8 @@ export interface RunState {
   cursor: number;
   /** Stream indices of groups that were started and not trained yet, oldest first. */
   carryOver: number[];
+  /** Update after which each of these was started; absent: this one. */
+  startedAt?: number[];
   /** Last event of the store that this state includes. */
   storeSeq: number;
   configSha256: string;
@@ -135,7 +137,8 @@ function isRunState(value: unknown): value is RunState {
     counts.every(isCount) &&
     texts.every((text) => typeof text === "string") &&
     Array.isArray(carryOver) &&
-    carryOver.every(isCount)
+    carryOver.every(isCount) &&
+    (state.startedAt === undefined || (Array.isArray(state.startedAt) && state.startedAt.every(isCount)))
   );
 }
 

@@ -1,7 +1,8 @@
 import type { Batch, GroupRecord } from "../rl/batch/batch_input.ts";
 import { type PreparedBatch, prepareBatch } from "../rl/batch/prepare_batch.ts";
 import type { RecordScores } from "../rl/batch/token_terms.ts";
-import type { CriticResult, Engine, UpdateResult } from "../schema/engine.ts";
+import type { Engine, UpdateResult } from "../schema/engine.ts";
+import type { CriticResult } from "../schema/row_scores.ts";
 import type { Objective } from "./objective.ts";
 
 /** An update with the batch it was taken on: one optimizer step or several. */

@@ -1,9 +1,10 @@
 import type { AdvantageConfig } from "../rl/advantages/registry.ts";
-import type { Batch, GroupRecord } from "../rl/batch/batch_input.ts";
+import type { Batch, BatchOptions, GroupRecord } from "../rl/batch/batch_input.ts";
 import { buildBatch } from "../rl/batch/build_batch.ts";
 import type { Normalisation } from "../rl/normalisation.ts";
-import type { DeviceTime, Engine, EngineInfo, UpdateRequest, UpdateResult } from "../schema/engine.ts";
-import type { TrainConfig } from "../schema/experiment.ts";
+import type { DeviceTime, Engine, UpdateResult } from "../schema/engine.ts";
+import type { LossConfig, OptimizerConfig } from "../schema/loss.ts";
+import type { TrainConfig } from "../schema/train_config.ts";
 import type { MetricsLine } from "./run_folder.ts";
 
 /** An optimizer step with the batch it was taken on. */
@@ -12,36 +13,41 @@ export interface TakenStep {
   readonly result: UpdateResult;
 }
 
-/** The engine's request for a batch. */
-function updateRequest(id: string, batch: Batch, t: TrainConfig): UpdateRequest {
+/** What an update is made with, the same for all its groups. */
+export interface UpdateTerms {
+  readonly batch: Partial<BatchOptions>;
+  readonly loss: LossConfig;
+  readonly optimizer: OptimizerConfig;
+}
+
+/** A configuration's training section as batch and engine take it. */
+export function updateTerms(t: TrainConfig): UpdateTerms {
+  const missing = t.missingReward;
   const { temperature, clipLow, clipHigh, dualClip, klCoef, klKind, entropyCoef } = t;
   const { learningRate, beta1, beta2, eps, weightDecay, maxGradNorm } = t;
   return {
-    id,
-    rows: batch.rows,
+    batch: {
+      view: t.view,
+      level: t.level,
+      advantage: { estimator: t.advantage, ...t.advantageOptions } as AdvantageConfig,
+      normalisation: t.normalisation as Normalisation,
+      normalisationLength: t.normalisationLength,
+      missingReward: missing === "drop" ? "exclude" : "fill",
+      rewardFill: missing === "drop" ? 0 : missing,
+      skipZeroAdvantage: t.klCoef === 0 && t.entropyCoef === 0,
+    },
     loss: { kind: "ppo", temperature, clipLow, clipHigh, dualClip, klCoef, klKind, entropyCoef },
     optimizer: { learningRate, beta1, beta2, eps, weightDecay, maxGradNorm },
   };
 }
 
-/** Builds the batch of finished groups for the weights an engine has now. @throws as buildBatch */
-function batchOf(
-  groups: readonly GroupRecord[],
-  t: TrainConfig,
-  { version, microBatchTokens }: Pick<EngineInfo, "version" | "microBatchTokens">,
-): Batch {
-  const missing = t.missingReward;
+/** The batch of finished groups for the weights that an engine has now. @throws as buildBatch */
+export async function batchFor(engine: Engine, groups: readonly GroupRecord[], terms: UpdateTerms): Promise<Batch> {
+  const { version, microBatchTokens } = await engine.info();
   return buildBatch(groups, {
-    view: t.view,
-    level: t.level,
-    advantage: { estimator: t.advantage, ...t.advantageOptions } as AdvantageConfig,
-    normalisation: t.normalisation as Normalisation,
-    normalisationLength: t.normalisationLength,
+    ...terms.batch,
     maxRowTokens: microBatchTokens,
     maxCallTokens: microBatchTokens,
-    missingReward: missing === "drop" ? "exclude" : "fill",
-    rewardFill: missing === "drop" ? 0 : missing,
-    skipZeroAdvantage: t.klCoef === 0 && t.entropyCoef === 0,
     version,
   });
 }
@@ -51,10 +57,11 @@ export async function takeStep(
   engine: Engine,
   id: string,
   groups: readonly GroupRecord[],
-  train: TrainConfig,
+  terms: UpdateTerms,
 ): Promise<TakenStep> {
-  const batch = batchOf(groups, train, await engine.info());
-  return { batch, result: await engine.update(updateRequest(id, batch, train)) };
+  const batch = await batchFor(engine, groups, terms);
+  const { loss, optimizer } = terms;
+  return { batch, result: await engine.update({ id, rows: batch.rows, loss, optimizer }) };
 }
 
 /** The metrics of one update: the batch's, the step's, the agreement's, and the device's time since the last line. */

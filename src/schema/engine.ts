@@ -3,6 +3,9 @@
  * (structured clone) or stay in process. Every long call names an id; `cancel(id)` ends it.
  */
 
+import type { LossConfig, OptimizerConfig } from "./loss.ts";
+import type { CriticResult, CriticUpdateRequest, ScoreRowsRequest, ScoreRowsResult } from "./row_scores.ts";
+
 import type { ConstraintSpec } from "./token_constraint.ts";
 
 /** How next tokens are drawn. Temperature divides the logits before everything else; 0 means greedy. */
@@ -35,6 +38,8 @@ export interface LogitAdjustments {
 /** One generation from token ids to token ids. */
 export interface GenerateRequest {
   id: string;
+  /** Adapter that computes it; by default the engine's first, or the model itself where there is none. */
+  adapter?: string;
   /** Prompt token ids, at least one. */
   promptIds: Int32Array;
   maxTokens: number;
@@ -95,6 +100,8 @@ export interface GenerateResult {
 /** Log-probabilities of given tokens under the current weights. */
 export interface ScoreRequest {
   id: string;
+  /** Adapter that computes it; by default the engine's first, or the model itself where there is none. */
+  adapter?: string;
   ids: Int32Array;
   temperature: number;
 }
@@ -129,47 +136,11 @@ export interface TrainRow {
   returns?: Float32Array;
 }
 
-/** One optimizer step of the critic: the clipped value loss under the records' weights. */
-export interface CriticUpdateRequest {
-  id: string;
-  rows: readonly TrainRow[];
-  optimizer: OptimizerConfig;
-  /** How far a value may move from the old one before its loss is clipped; 0 turns the clip off. */
-  clipRange: number;
-}
-
-/** Estimators of a KL from sampled tokens; "+" has the gradient of k2. */
-export type KlKind = "k1" | "abs" | "k2" | "k3" | "k3_noclamp" | "k1+" | "k3+";
-
-/** Which token loss the step computes. */
-export interface LossConfig {
-  kind: "cross_entropy" | "ppo";
-  /** Logits are divided by it before the log-softmax: the sampler's temperature. */
-  temperature: number;
-  /** PPO: clip range below and above 1, and the dual-clip bound for negative advantages (0 turns it off). */
-  clipLow: number;
-  clipHigh: number;
-  dualClip: number;
-  /** Weight and estimator of the KL to refLogprob; 0 turns it off. */
-  klCoef: number;
-  klKind: KlKind;
-  entropyCoef: number;
-}
-
-/** AdamW with decoupled decay; gradients are scaled to `maxGradNorm` when their global norm exceeds it. */
-export interface OptimizerConfig {
-  learningRate: number;
-  beta1: number;
-  beta2: number;
-  eps: number;
-  weightDecay: number;
-  /** 0 turns clipping off. */
-  maxGradNorm: number;
-}
-
 /** Rows whose gradients are added to those of the next optimizer step, before it is asked for. */
 export interface AccumulateRequest {
   id: string;
+  /** Adapter that computes it; by default the engine's first, or the model itself where there is none. */
+  adapter?: string;
   rows: readonly TrainRow[];
   loss: LossConfig;
 }
@@ -180,6 +151,8 @@ export type AccumulateResult = Omit<UpdateResult, "skipped" | "gradNorm" | "drai
 /** One optimizer step. The engine splits rows into micro-batches; the split cannot change the result's meaning. */
 export interface UpdateRequest {
   id: string;
+  /** Adapter that computes it; by default the engine's first, or the model itself where there is none. */
+  adapter?: string;
   rows: readonly TrainRow[];
   loss: LossConfig;
   optimizer: OptimizerConfig;
@@ -220,35 +193,6 @@ export interface UpdateResult {
   drainMs: number;
 }
 
-/** Numbers of one step of the critic. */
-export interface CriticResult {
-  skipped: SkipReason | null;
-  /** Sum over records of weight * value loss. */
-  loss: number;
-  gradNorm: number;
-  /** Share of records whose value loss was clipped. */
-  clipFrac: number;
-}
-
-/** What the engine's models say of the records of training rows, before anything is learnt from them. */
-export interface ScoreRowsRequest {
-  id: string;
-  rows: readonly TrainRow[];
-  temperature: number;
-  /** Which models are asked: the policy as it is now, the reference policy, the critic. */
-  policy: boolean;
-  reference: boolean;
-  values: boolean;
-}
-
-/** Record by record, row by row; null where the model was not asked. */
-export interface ScoreRowsResult {
-  logprobs: Float32Array | null;
-  entropies: Float32Array | null;
-  refLogprobs: Float32Array | null;
-  values: Float32Array | null;
-}
-
 /** What a harness or a person may want to know about the running engine. */
 export interface EngineInfo {
   adapter: string;
@@ -261,6 +205,8 @@ export interface EngineInfo {
   /** Longest training row in tokens; 0 when the engine does not train. */
   microBatchTokens: number;
   version: number;
+  /** Names of its adapters, the default first; absent when there are none. */
+  adapters?: readonly string[];
 }
 
 /** Where the device's time went since the engine opened, in seconds; they add up to the elapsed time. */

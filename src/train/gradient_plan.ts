@@ -11,7 +11,7 @@ import { embeddingIndexInputs } from "../ops/embedding_index.ts";
 import { lossHead } from "../ops/loss_head.ts";
 import { lossValues } from "../ops/loss_settings.ts";
 import { recordIndexInputs } from "../ops/record_index.ts";
-import type { LossConfig } from "../schema/engine.ts";
+import type { LossConfig } from "../schema/loss.ts";
 import type { MicroBatch } from "./micro_batches.ts";
 
 /** Longest submit, in milliseconds: a device cannot be interrupted inside one, and drivers end those that take long. */

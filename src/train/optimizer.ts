@@ -5,7 +5,7 @@ import type { Tensor } from "../gpu/tensor.ts";
 import { PackedTensors } from "../model/packed_tensors.ts";
 import { adamw, adamwValues } from "../ops/adamw.ts";
 import { decodeGradNorm, gradNorm } from "../ops/grad_norm.ts";
-import type { OptimizerConfig } from "../schema/engine.ts";
+import type { OptimizerConfig } from "../schema/loss.ts";
 
 /** Clipped AdamW over packed parameters; the gradient's norm, the clipping and the skip are decided on the device. */
 export class Optimizer {

@@ -1,5 +1,6 @@
 import type { Decoder } from "../model/policy.ts";
-import type { LossConfig, TrainRow } from "../schema/engine.ts";
+import type { TrainRow } from "../schema/engine.ts";
+import type { LossConfig } from "../schema/loss.ts";
 import { RowScorer, recordOffsets } from "./score_rows.ts";
 
 /** The frozen policy that a KL term is measured against. */

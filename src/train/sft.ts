@@ -1,6 +1,7 @@
 import { CancelledError, ConfigError } from "../core/errors.ts";
 import { deriveKey, Rng, seedKey } from "../core/rng.ts";
-import type { LossConfig, OptimizerConfig, TrainRow } from "../schema/engine.ts";
+import type { TrainRow } from "../schema/engine.ts";
+import type { LossConfig, OptimizerConfig } from "../schema/loss.ts";
 import type { StepResult, Trainer } from "./trainer.ts";
 
 /** Token ids of a text; `mask` is 1 where the model is to learn to write the token. Both have one length. */

@@ -1,4 +1,5 @@
-import type { LossConfig, UpdateResult } from "../schema/engine.ts";
+import type { UpdateResult } from "../schema/engine.ts";
+import type { LossConfig } from "../schema/loss.ts";
 import type { MicroBatch } from "./micro_batches.ts";
 
 /** Numbers of a step that come from its prediction records. */

@@ -1,7 +1,8 @@
 import type { Rng } from "../../src/core/rng.ts";
 import { parseHfConfig } from "../../src/io/hf_config.ts";
 import { Model } from "../../src/model/model.ts";
-import type { LossConfig, OptimizerConfig, TrainRow } from "../../src/schema/engine.ts";
+import type { TrainRow } from "../../src/schema/engine.ts";
+import type { LossConfig, OptimizerConfig } from "../../src/schema/loss.ts";
 import { Trainer, type TrainerOptions } from "../../src/train/trainer.ts";
 import { testDevice } from "../ops/opcheck.ts";
 import { stillClock } from "../runtime/still_clock.ts";

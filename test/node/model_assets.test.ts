@@ -7,7 +7,8 @@ import { forwardOutputs, packSequences } from "../../src/model/forward_outputs.t
 import { Model } from "../../src/model/model.ts";
 import { Scorer } from "../../src/model/scorer.ts";
 import { platform } from "../../src/platform/node.ts";
-import type { LossConfig, OptimizerConfig, TrainRow } from "../../src/schema/engine.ts";
+import type { TrainRow } from "../../src/schema/engine.ts";
+import type { LossConfig, OptimizerConfig } from "../../src/schema/loss.ts";
 import { Tokenizer } from "../../src/text/tokenizer.ts";
 import { sftRows } from "../../src/train/sft.ts";
 import { Trainer } from "../../src/train/trainer.ts";

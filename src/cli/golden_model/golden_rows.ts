@@ -1,4 +1,5 @@
-import type { LossConfig, TrainRow } from "../../schema/engine.ts";
+import type { TrainRow } from "../../schema/engine.ts";
+import type { LossConfig } from "../../schema/loss.ts";
 import type { ModelGolden, PpoSection } from "./model_golden.ts";
 
 /** First and one past the last token of each packed sequence. */

@@ -1,4 +1,5 @@
-import type { LossConfig, TrainRow } from "../../schema/engine.ts";
+import type { TrainRow } from "../../schema/engine.ts";
+import type { LossConfig } from "../../schema/loss.ts";
 import { statColumns } from "../../train/step_statistics.ts";
 import type { GoldenRow } from "../golden_rl/golden_file.ts";
 import {

@@ -1,0 +1,205 @@
+import {
+  afterAction,
+  type DeviceAction,
+  type DeviceHistory,
+  type DevicePolicy,
+  nextDeviceAction,
+  noHistory,
+} from "./device_schedule.ts";
+
+/** What a device's actions take, in milliseconds: straight lines, as a small model on one device has them. */
+export interface DeviceCosts {
+  /** One prefill step, per step and per token of it. */
+  prefillStep: number;
+  prefillToken: number;
+  /** One decode step, per step, per sequence of it, and per thousand tokens of context over all its sequences. */
+  decodeStep: number;
+  decodeSequence: number;
+  decodeContext: number;
+  /** Between two actions: forming the batch, handing out results. */
+  action: number;
+  /** Gradients of one group: per group, per token of its rows, and per thousand (token, visible token) pairs. */
+  trainGroup: number;
+  trainToken: number;
+  trainPairs: number;
+  /** The optimizer's step with what makes its weights the policy. */
+  optimizer: number;
+}
+
+/** Sizes of a device's steps. */
+export interface DeviceLimits {
+  maxSequences: number;
+  prefillTokens: number;
+  burst: number;
+  /** Tokens of a page of the key-value cache: only whole pages are found again. */
+  pageTokens: number;
+  /** Longest quantum of training. */
+  quantumMs: number;
+}
+
+/** One call: a prompt that extends what its rollout has, and a reply. */
+export interface VirtualCall {
+  readonly id: string;
+  /** Tokens before the reply. */
+  readonly promptTokens: number;
+  readonly replyTokens: number;
+  /** Prompt tokens whose keys and values are there under the weights of `version`. */
+  readonly cachedTokens: number;
+  readonly version: number;
+}
+
+interface Flight {
+  readonly call: VirtualCall;
+  /** Tokens to compute before the next draw. */
+  prefill: number;
+  left: number;
+}
+
+/** A pass over rows, or an optimizer step after it. */
+type TrainingWork = { kind: "gradients"; leftMs: number; done: () => void } | { kind: "step"; done: () => void };
+
+/** Milliseconds by kind of work. */
+export type BusyTime = Record<"prefill" | "decode" | "train" | "optimizer", number>;
+
+/** A device that only costs time: it takes its actions from the same schedule as the engine, on a clock of its own. */
+export class VirtualDevice {
+  nowMs = 0;
+  version = 0;
+  readonly busyMs: BusyTime = { prefill: 0, decode: 0, train: 0, optimizer: 0 };
+  private readonly costs: DeviceCosts;
+  private readonly limits: DeviceLimits;
+  private readonly policy: DevicePolicy;
+  private readonly flights: Flight[] = [];
+  private readonly held: Flight[] = [];
+  private readonly training: TrainingWork[] = [];
+  private readonly ended: (call: VirtualCall) => void;
+  private history: DeviceHistory = noHistory;
+
+  /** `ended` is called with each call whose reply is complete. */
+  constructor(costs: DeviceCosts, limits: DeviceLimits, policy: DevicePolicy, ended: (call: VirtualCall) => void) {
+    this.costs = costs;
+    this.limits = limits;
+    this.policy = policy;
+    this.ended = ended;
+  }
+
+  /** A call arrives; it is held back while a draining update waits. */
+  generate(call: VirtualCall): void {
+    const { pageTokens } = this.limits;
+    const cached = call.version === this.version ? Math.floor(call.cachedTokens / pageTokens) * pageTokens : 0;
+    this.held.push({ call, prefill: Math.max(1, call.promptTokens - cached), left: call.replyTokens });
+    this.admit();
+  }
+
+  /** Gradients that take `ms` in all; `done` is called when they are computed. */
+  accumulate(ms: number, done: () => void): void {
+    this.training.push({ kind: "gradients", leftMs: ms, done });
+  }
+
+  /** An optimizer step; `done` is called when its weights are the policy. */
+  update(done: () => void): void {
+    this.training.push({ kind: "step", done });
+  }
+
+  /** Takes one action and lets its time pass. False when there is nothing to do. */
+  act(): boolean {
+    const action = nextDeviceAction(this.demand(), this.history, this.policy);
+    this.history = afterAction(this.history, action);
+    if (action === "idle") return false;
+    this.perform(action);
+    this.nowMs += this.costs.action;
+    this.admit();
+    return true;
+  }
+
+  private get drains(): boolean {
+    return this.policy.inFlight === "drain" && this.training.some(({ kind }) => kind === "step");
+  }
+
+  private admit(): void {
+    if (this.drains) return;
+    while (this.held.length > 0 && this.flights.length < this.limits.maxSequences) {
+      this.flights.push(this.held.shift() as Flight);
+    }
+  }
+
+  private demand() {
+    const [next] = this.training;
+    // Under `drain` an update computes its gradients behind the barrier, as the engine does.
+    const update = next?.kind === "step" || (next !== undefined && this.drains);
+    return {
+      prefill: this.flights.some((f) => f.prefill > 0),
+      decode: this.flights.some((f) => f.prefill === 0),
+      inFlight: this.flights.length,
+      train: next?.kind === "gradients" && !update,
+      update,
+      score: false,
+    };
+  }
+
+  private perform(action: Exclude<DeviceAction, "idle">): void {
+    if (action === "prefill") this.prefill();
+    else if (action === "decode") this.decode();
+    else if (action === "train") this.train(this.limits.quantumMs);
+    else this.step();
+  }
+
+  private spend(kind: keyof BusyTime, ms: number): void {
+    this.nowMs += ms;
+    this.busyMs[kind] += ms;
+  }
+
+  private prefill(): void {
+    let room = this.limits.prefillTokens;
+    const through: Flight[] = [];
+    for (const flight of this.flights) {
+      if (flight.prefill === 0 || room === 0) continue;
+      const taken = Math.min(room, flight.prefill);
+      room -= taken;
+      flight.prefill -= taken;
+      if (flight.prefill === 0) through.push(flight);
+    }
+    this.spend("prefill", this.costs.prefillStep + this.costs.prefillToken * (this.limits.prefillTokens - room));
+    for (const flight of through) this.draw(flight, 1);
+  }
+
+  private decode(): void {
+    const ready = this.flights.filter((f) => f.prefill === 0);
+    const steps = Math.min(this.limits.burst, Math.max(...ready.map((f) => f.left)));
+    const context = ready.reduce((n, { call, left }) => n + call.promptTokens + call.replyTokens - left, 0);
+    const { decodeStep, decodeSequence, decodeContext } = this.costs;
+    this.spend("decode", steps * (decodeStep + decodeSequence * ready.length + (decodeContext * context) / 1000));
+    for (const flight of ready) this.draw(flight, steps);
+  }
+
+  private draw(flight: Flight, tokens: number): void {
+    flight.left -= Math.min(tokens, flight.left);
+    if (flight.left > 0) return;
+    this.flights.splice(this.flights.indexOf(flight), 1);
+    this.ended(flight.call);
+  }
+
+  private train(mostMs: number): void {
+    const pass = this.training[0] as TrainingWork & { kind: "gradients" };
+    const ms = Math.min(mostMs, pass.leftMs);
+    pass.leftMs -= ms;
+    this.spend("train", ms);
+    if (pass.leftMs > 0) return;
+    this.training.shift();
+    pass.done();
+  }
+
+  private step(): void {
+    while (this.training[0]?.kind === "gradients") this.train(Number.POSITIVE_INFINITY);
+    const step = this.training.shift() as TrainingWork & { kind: "step" };
+    this.spend("optimizer", this.costs.optimizer);
+    this.version++;
+    for (const flight of this.flights) {
+      const { promptTokens, replyTokens } = flight.call;
+      // What was computed is void but for sequences that keep it; these have drawn at least one token.
+      const keeps = this.policy.inFlight === "keep" && flight.prefill === 0;
+      if (!keeps) flight.prefill = promptTokens + replyTokens - flight.left;
+    }
+    step.done();
+  }
+}

@@ -1,0 +1,195 @@
+import type { DevicePolicy } from "./device_schedule.ts";
+import { type GroupPolicy, GroupSchedule } from "./group_schedule.ts";
+import {
+  type BusyTime,
+  type DeviceCosts,
+  type DeviceLimits,
+  type VirtualCall,
+  VirtualDevice,
+} from "./virtual_device.ts";
+
+/** What an agent does between two calls: how long it works, and how many tokens its next prompt adds. */
+export interface VirtualTurn {
+  readonly toolMs: number;
+  readonly promptTokens: number;
+  readonly replyTokens: number;
+}
+
+/** The turns of one rollout; `toolMs` of a turn passes before its call. */
+export type VirtualRollout = readonly VirtualTurn[];
+
+/** A list of groups, to be trained to its end. */
+export interface VirtualWorkload {
+  readonly groups: readonly (readonly VirtualRollout[])[];
+}
+
+/** How a virtual run is made. */
+export interface VirtualRunOptions {
+  readonly costs: DeviceCosts;
+  readonly limits: DeviceLimits;
+  readonly device: DevicePolicy;
+  readonly groups: GroupPolicy;
+  /** Whether gradients of finished groups are begun before their batch is complete. */
+  readonly collects: boolean;
+}
+
+/** What a virtual run came to. */
+export interface VirtualResult {
+  readonly seconds: number;
+  readonly deviceSeconds: Record<keyof BusyTime | "idle", number>;
+  /** Largest age of a trained group, in updates. */
+  readonly maxAge: number;
+  readonly updates: number;
+}
+
+interface VirtualGroup {
+  readonly index: number;
+  readonly rollouts: readonly VirtualRollout[];
+  left: number;
+}
+
+interface Agent {
+  readonly group: VirtualGroup;
+  readonly rollout: VirtualRollout;
+  turn: number;
+  /** Tokens of its conversation, and the version under which they were computed last. */
+  tokens: number;
+  version: number;
+}
+
+/**
+ * Runs a workload on a virtual device and clock, with the very schedules that run the engine and the loop: what a mode
+ * will take on a device of known costs.
+ */
+export class VirtualRun {
+  private readonly options: VirtualRunOptions;
+  private readonly schedule: GroupSchedule<VirtualGroup>;
+  private readonly device: VirtualDevice;
+  private readonly fresh: VirtualGroup[];
+  private readonly agents = new Map<string, Agent>();
+  /** Calls to come, by time. */
+  private readonly sleeping: { atMs: number; agent: Agent; id: string }[] = [];
+  private updating = false;
+  private collecting = false;
+  private maxAge = 0;
+
+  constructor(workload: VirtualWorkload, options: VirtualRunOptions) {
+    this.options = options;
+    this.fresh = workload.groups.map((rollouts, index) => ({ index, rollouts, left: rollouts.length }));
+    this.schedule = new GroupSchedule(options.groups, this.fresh.length);
+    const { costs, limits, device } = options;
+    this.device = new VirtualDevice(costs, limits, device, (call) => this.answered(call));
+  }
+
+  /** Runs to the end of the list. */
+  run(): VirtualResult {
+    this.react();
+    while (!this.schedule.isDone) {
+      this.wake();
+      if (this.device.act()) continue;
+      const next = this.sleeping[0];
+      if (next === undefined) break;
+      this.device.nowMs = Math.max(this.device.nowMs, next.atMs);
+    }
+    const { nowMs, busyMs } = this.device;
+    const busy = Object.entries(busyMs).map(([kind, ms]) => [kind, ms / 1000] as const);
+    const idle = nowMs / 1000 - busy.reduce((sum, [, seconds]) => sum + seconds, 0);
+    return {
+      seconds: nowMs / 1000,
+      deviceSeconds: { ...Object.fromEntries(busy), idle } as VirtualResult["deviceSeconds"],
+      maxAge: this.maxAge,
+      updates: this.schedule.updates,
+    };
+  }
+
+  /** Calls whose agents are done with their tools. */
+  private wake(): void {
+    while (this.sleeping[0] !== undefined && this.sleeping[0].atMs <= this.device.nowMs) {
+      const { agent, id } = this.sleeping.shift() as (typeof this.sleeping)[number];
+      const turn = agent.rollout[agent.turn] as VirtualTurn;
+      this.device.generate({
+        id,
+        promptTokens: agent.tokens + turn.promptTokens,
+        replyTokens: turn.replyTokens,
+        cachedTokens: agent.tokens,
+        version: agent.version,
+      });
+      agent.tokens += turn.promptTokens + turn.replyTokens;
+    }
+  }
+
+  private sleep(agent: Agent, id: string): void {
+    const atMs = this.device.nowMs + (agent.rollout[agent.turn] as VirtualTurn).toolMs;
+    const place = this.sleeping.findIndex((s) => s.atMs > atMs);
+    this.sleeping.splice(place < 0 ? this.sleeping.length : place, 0, { atMs, agent, id });
+  }
+
+  private answered({ id }: VirtualCall): void {
+    const agent = this.agents.get(id) as Agent;
+    agent.version = this.device.version;
+    agent.turn++;
+    if (agent.turn < agent.rollout.length) return this.sleep(agent, id);
+    this.agents.delete(id);
+    if (--agent.group.left > 0) return;
+    this.schedule.finish(agent.group);
+    this.react();
+  }
+
+  /** Starts, collects and updates whatever may be. */
+  private react(): void {
+    for (let room = this.schedule.room; room > 0; room--) this.start(this.fresh.shift() as VirtualGroup);
+    this.collect();
+    const batch = this.updating || this.collecting ? null : this.schedule.batch();
+    if (batch === null || (this.options.collects && !batch.every((g) => this.isCollected(g)))) return;
+    this.updating = true;
+    for (const group of batch) this.maxAge = Math.max(this.maxAge, this.schedule.ageOf(group));
+    if (!this.options.collects)
+      this.device.accumulate(
+        batch.reduce((ms, g) => ms + this.trainMs(g), 0),
+        () => {},
+      );
+    this.device.update(() => {
+      this.updating = false;
+      this.schedule.updated(batch);
+      this.react();
+    });
+  }
+
+  private readonly collected = new Set<VirtualGroup>();
+
+  private isCollected(group: VirtualGroup): boolean {
+    return this.collected.has(group);
+  }
+
+  private collect(): void {
+    if (!this.options.collects || this.updating || this.collecting) return;
+    const group = this.schedule.collectable();
+    if (group === null) return;
+    this.schedule.collect(group);
+    this.collecting = true;
+    this.device.accumulate(this.trainMs(group), () => {
+      this.collecting = false;
+      this.collected.add(group);
+      this.react();
+    });
+  }
+
+  private start(group: VirtualGroup): void {
+    this.schedule.start(group);
+    for (const [i, rollout] of group.rollouts.entries()) {
+      const agent: Agent = { group, rollout, turn: 0, tokens: 0, version: this.device.version };
+      const id = `${group.index}-${i}`;
+      this.agents.set(id, agent);
+      this.sleep(agent, id);
+    }
+  }
+
+  /** A rollout is one row of all its tokens. */
+  private trainMs({ rollouts }: VirtualGroup): number {
+    const { trainGroup, trainToken, trainPairs } = this.options.costs;
+    const lengths = rollouts.map((r) => r.reduce((n, t) => n + t.promptTokens + t.replyTokens, 0));
+    const tokens = lengths.reduce((a, b) => a + b, 0);
+    const pairs = lengths.reduce((n, length) => n + (length * length) / 2, 0);
+    return trainGroup + trainToken * tokens + (trainPairs * pairs) / 1000;
+  }
+}

@@ -1,0 +1,151 @@
+/** The training section of an experiment's configuration. */
+import { z } from "zod";
+import type { KlKind } from "./loss.ts";
+
+/** A statistic of the drift from sampler to trainer and its bounds; `lower` is for k1 alone, default 1 / upper. */
+export interface Rejection {
+  kind: string;
+  upper: number;
+  lower?: number;
+}
+
+/** The update. */
+export interface TrainConfig {
+  updates: number;
+  /** Tasks per update, and rollouts per task. */
+  tasksPerUpdate: number;
+  groupSize: number;
+  temperature: number;
+  /** Name of an advantage estimator, over scalar or token rewards, and its options. */
+  advantage: string;
+  advantageOptions: Record<string, unknown>;
+  /** What gets one advantage: the rollout, each call, each agent of a rollout, or, for comparison, each row. */
+  level: "rollout" | "call" | "agent" | "row";
+  /** At level "call": factor of what a continuing call earned. */
+  callDiscount: number;
+  /** "trie" computes shared prefixes once; the linear views are Agent Lightning's rows and ours. */
+  view: "trie" | "trajectory" | "transition" | "rows_best_prefix";
+  /** Constant of seq-mean-token-sum-norm in tokens. */
+  normalisationLength: number;
+  /** How token losses are averaged: "rollout" is Eq. 16, "rows" Agent Lightning's released code, or an aggregation. */
+  normalisation: string;
+  clipLow: number;
+  clipHigh: number;
+  /** Bound of the dual clip; 0 turns it off. */
+  dualClip: number;
+  /** Weight of the KL to the base model (model.path) and its estimator; 0 turns it off. */
+  klCoef: number;
+  klKind: KlKind;
+  /** Where the KL goes: a term of the loss, or taken off the rewards token by token (always k1). */
+  klIn: "loss" | "reward";
+  /** KL per token that the coefficient is adapted to, and over how many rollouts; a target of 0 keeps it fixed. */
+  klTarget: number;
+  klHorizon: number;
+  entropyCoef: number;
+  /** The ratio's denominator: what the sampler recorded, or the weights before the update, scored again. */
+  oldLogprobs: "sampler" | "recomputed";
+  /** Importance weights from sampler to trainer: what one belongs to, how it is bounded; "none" turns them off. */
+  correction: "none" | "token" | "sequence" | "geometric";
+  correctionBound: "truncate" | "mask";
+  correctionLow: number;
+  correctionHigh: number;
+  /** Divide the weights by their mean. */
+  correctionNormalise: boolean;
+  /** Statistics by which tokens or rows are left out, with their bounds. */
+  rejections: Rejection[];
+  /** Leaves out rows of negative advantage whose mean log-probability fell by more than this; 0 turns it off. */
+  opsmDelta: number;
+  /** Optimizer steps of one pass over an update's rollouts, what is never split between them, and passes. */
+  miniBatches: number;
+  miniBatchBy: "rollout" | "group";
+  epochs: number;
+  /** "separate": a critic of its own, which starts from the base model; estimators such as gae need one. */
+  critic: "none" | "separate";
+  criticLearningRate: number;
+  /** How far a value may move from the old one before its loss is clipped; 0 turns the clip off. */
+  valueClip: number;
+  /** Updates in which only the critic learns. */
+  criticWarmup: number;
+  /** What becomes of rollouts that failed, timed out or ran out of tokens, and of the rest of their group. */
+  failed: "keep" | "exclude";
+  timedOut: "keep" | "exclude";
+  overlong: "keep" | "exclude";
+  incompleteGroup: "keep" | "exclude";
+  /** Rollouts with tokens older than this many versions are left out; 0 keeps all. */
+  maxAge: number;
+  /** Groups of equal rewards: counted in the denominators, left out of them, or replaced by other tasks' groups. */
+  zeroVariance: "keep" | "exclude" | "refill";
+  /** Order of the tasks: as the dataset gives them, or those neither always nor never solved more often. */
+  taskSampling: "stream" | "difficulty";
+  learningRate: number;
+  beta1: number;
+  beta2: number;
+  eps: number;
+  weightDecay: number;
+  /** 0 turns gradient clipping off. */
+  maxGradNorm: number;
+  /** Tokens of one micro-batch; 0 lets the memory plan choose. */
+  microBatchTokens: number;
+  /** Reward of a rollout without one: a number, or "drop" to leave it out of its group. */
+  missingReward: number | "drop";
+}
+
+const count = z.number().int().min(0);
+const positive = z.number().int().min(1);
+const options = z.record(z.string(), z.unknown());
+
+/** Defaults are GRPO by rollouts with one optimizer step per update. */
+export const trainSchema: z.ZodType<TrainConfig, unknown> = z.strictObject({
+  updates: count.default(10),
+  tasksPerUpdate: positive.default(8),
+  groupSize: positive.default(8),
+  temperature: z.number().positive().default(1),
+  advantage: z.string().default("grpo"),
+  advantageOptions: options.default({}),
+  level: z.enum(["rollout", "call", "agent", "row"]).default("rollout"),
+  callDiscount: z.number().min(0).max(1).default(1),
+  view: z.enum(["trie", "trajectory", "transition", "rows_best_prefix"]).default("trie"),
+  normalisation: z.string().default("rollout"),
+  normalisationLength: count.default(0),
+  clipLow: z.number().min(0).default(0.2),
+  clipHigh: z.number().min(0).default(0.28),
+  dualClip: z.number().min(0).default(3),
+  klCoef: z.number().min(0).default(0),
+  klKind: z.enum(["k1", "abs", "k2", "k3", "k3_noclamp", "k1+", "k3+"]).default("k3"),
+  klIn: z.enum(["loss", "reward"]).default("loss"),
+  klTarget: z.number().min(0).default(0),
+  klHorizon: z.number().positive().default(10000),
+  entropyCoef: z.number().default(0),
+  oldLogprobs: z.enum(["sampler", "recomputed"]).default("sampler"),
+  correction: z.enum(["none", "token", "sequence", "geometric"]).default("none"),
+  correctionBound: z.enum(["truncate", "mask"]).default("truncate"),
+  correctionLow: z.number().min(0).default(0.5),
+  correctionHigh: z.number().positive().default(2),
+  correctionNormalise: z.boolean().default(false),
+  rejections: z
+    .array(z.strictObject({ kind: z.string(), upper: z.number().positive(), lower: z.number().min(0).optional() }))
+    .default([]),
+  opsmDelta: z.number().min(0).default(0),
+  miniBatches: positive.default(1),
+  miniBatchBy: z.enum(["rollout", "group"]).default("rollout"),
+  epochs: positive.default(1),
+  critic: z.enum(["none", "separate"]).default("none"),
+  criticLearningRate: z.number().min(0).default(1e-3),
+  valueClip: z.number().min(0).default(0.5),
+  criticWarmup: count.default(0),
+  failed: z.enum(["keep", "exclude"]).default("keep"),
+  timedOut: z.enum(["keep", "exclude"]).default("keep"),
+  overlong: z.enum(["keep", "exclude"]).default("keep"),
+  incompleteGroup: z.enum(["keep", "exclude"]).default("keep"),
+  maxAge: count.default(0),
+  zeroVariance: z.enum(["keep", "exclude", "refill"]).default("keep"),
+  taskSampling: z.enum(["stream", "difficulty"]).default("stream"),
+  learningRate: z.number().min(0).default(1e-3),
+  beta1: z.number().min(0).lt(1).default(0.9),
+  beta2: z.number().min(0).lt(1).default(0.95),
+  eps: z.number().positive().default(1e-8),
+  weightDecay: z.number().min(0).default(0),
+  maxGradNorm: z.number().min(0).default(1),
+  microBatchTokens: count.default(0),
+  missingReward: z.union([z.number(), z.literal("drop")]).default(0),
+});
