@@ -125,7 +125,7 @@ export class Loop {
   }
 
   private async oneUpdate(): Promise<void> {
-    const { engine, store, config, clock, reporter } = this.deps;
+    const { engine, store, config, clock } = this.deps;
     const before = (await engine.stats()).deviceSeconds;
     const startMs = clock.monotonic();
     const number = this.state.update + 1;
@@ -158,10 +158,11 @@ export class Loop {
   private async nextGroups(number: number): Promise<Group[]> {
     const { config, reporter, signal } = this.deps;
     for (;;) {
-      await this.completion.catchUp();
-      const open = this.schedule.untrained;
-      for (const group of open) if (this.completion.isComplete(group)) this.schedule.finish(group);
       await this.topUp();
+      await this.completion.catchUp();
+      for (const group of this.schedule.untrained) if (this.completion.isComplete(group)) this.schedule.finish(group);
+      // Groups of a resumed run may have finished before they were started, and make room.
+      if (this.schedule.room > 0) continue;
       this.collect();
       const finished = this.schedule.untrained.reduce((n, g) => n + this.completion.finishedOf(g), 0);
       reporter.rollouts(number, finished, this.schedule.untrained.length * config.train.groupSize);

@@ -72,6 +72,7 @@ export class VirtualRun {
   private updating = false;
   private collecting = false;
   private maxAge = 0;
+  private readonly collected = new Set<VirtualGroup>();
 
   constructor(workload: VirtualWorkload, options: VirtualRunOptions) {
     this.options = options;
@@ -128,7 +129,10 @@ export class VirtualRun {
     const agent = this.agents.get(id) as Agent;
     agent.version = this.device.version;
     agent.turn++;
-    if (agent.turn < agent.rollout.length) return this.sleep(agent, id);
+    if (agent.turn < agent.rollout.length) {
+      this.sleep(agent, id);
+      return;
+    }
     this.agents.delete(id);
     if (--agent.group.left > 0) return;
     this.schedule.finish(agent.group);
@@ -154,8 +158,6 @@ export class VirtualRun {
       this.react();
     });
   }
-
-  private readonly collected = new Set<VirtualGroup>();
 
   private isCollected(group: VirtualGroup): boolean {
     return this.collected.has(group);
