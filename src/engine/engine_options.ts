@@ -1,5 +1,6 @@
 import type { OptionalFeature } from "../gpu/capabilities.ts";
 import type { WeightType } from "../model/parameter_layout.ts";
+import type { KvFormat } from "../ops/kv_pages.ts";
 import type { InFlightPolicy } from "../schedule/device_schedule.ts";
 import type { AdapterOptions } from "../schema/lora.ts";
 
@@ -27,6 +28,8 @@ export interface EngineOptions {
   contextLength: number;
   /** Tokens the key-value cache holds; 0 lets the memory plan choose. */
   kvTokens: number;
+  /** How keys and values are held: f32, or f16 in half the memory. */
+  kvFormat: KvFormat;
   maxSequences: number;
   prefillTokens: number;
   burst: number;
@@ -55,6 +58,7 @@ export const engineDefaults: Readonly<Omit<EngineOptions, "modelFolder">> = Obje
   train: true,
   contextLength: 0,
   kvTokens: 0,
+  kvFormat: "f32",
   maxSequences: 64,
   prefillTokens: 512,
   burst: 4,

@@ -63,6 +63,7 @@ export class ModelParts implements EngineParts {
       train: options.train,
       ...(options.microBatchTokens === 0 ? {} : { microBatchTokens: options.microBatchTokens }),
       ...(options.kvTokens === 0 ? {} : { kvTokens: options.kvTokens }),
+      kvFormat: options.kvFormat,
     });
     this.model = model;
     this.adapters = adapters;
@@ -87,11 +88,11 @@ export class ModelParts implements EngineParts {
       ...(adapters.length === 0 ? {} : { adapters: adapters.map((a) => a.name) }),
     };
     const { microBatchTokens } = plan;
-    const { maxSequences, prefillTokens, burst } = options;
+    const { maxSequences, prefillTokens, burst, kvFormat } = options;
     this.policies = new Policies({
       model,
       adapters,
-      inference: { pageCount: this.pageCount, contextLength, maxSequences, prefillTokens, burst },
+      inference: { pageCount: this.pageCount, kvFormat, contextLength, maxSequences, prefillTokens, burst },
       training: options.train ? { microBatchTokens, clock } : null,
       scoredTokens: this.info.microBatchTokens || contextLength,
     });

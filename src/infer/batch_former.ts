@@ -169,7 +169,7 @@ export class BatchFormer {
   }
 
   private admit(sequence: Sequence): void {
-    sequence.attachCached(this.pool, this.pool.root(this.version, ""));
+    sequence.attachCached(this.pool, this.pool.root(this.version, sequence.request.adapter ?? ""));
     if (!sequence.reserve(this.pool, sequence.length + 1)) {
       sequence.releasePages(this.pool);
       this.waiting.unshift(sequence);

@@ -1,7 +1,8 @@
 import { DeviceError, LeydenError } from "../core/errors.ts";
 import type { Plan, PlanInputs } from "../gpu/plan.ts";
 import type { Decoder } from "../model/policy.ts";
-import { pageTokens } from "../ops/kv_pages.ts";
+import { type KvFormat, pageTokens } from "../ops/kv_pages.ts";
+import { pagedTileRows } from "../ops/paged_attention/select.ts";
 import {
   createSampleState,
   decodeOutcome,
@@ -28,6 +29,7 @@ export interface Drawn {
 /** What a runner is built for. */
 export interface RunnerOptions {
   readonly pageCount: number;
+  readonly kvFormat: KvFormat;
   readonly contextLength: number;
   readonly maxSequences: number;
   readonly prefillTokens: number;
@@ -45,7 +47,8 @@ export class InferenceRunner {
   private readonly options: RunnerOptions;
   private readonly plans = new Map<string, Promise<Plan>>();
 
-  constructor(model: Decoder, options: RunnerOptions) {
+  /** `shared`: one whose cache and sampler it uses too, for another adapter beside the same weights. */
+  constructor(model: Decoder, options: RunnerOptions, shared?: InferenceRunner) {
     const { description: d, device } = model;
     this.options = options;
     const sizes: InferenceSizes = {
@@ -54,7 +57,13 @@ export class InferenceRunner {
       stops: deviceStops,
       steps: options.burst,
     };
-    const cache = new KvCache(device, d.layers, options.pageCount, d.kvHeads * d.headDim);
+    if (shared !== undefined) {
+      this.context = { ...shared.context, model };
+      return;
+    }
+    const { pageCount, kvFormat: format } = options;
+    const { layers, kvHeads, headDim } = d;
+    const cache = new KvCache(device, { layers, pageCount, kvHeads, headDim, format });
     this.context = { model, cache, state: createSampleState(device, options.maxSequences), sizes };
   }
 
@@ -65,8 +74,9 @@ export class InferenceRunner {
     const plan = await this.plan("prefill", rows);
     const drawing = parts.filter((p) => p.samples);
     this.writeState(parts.map((p) => p.sequence));
-    const inputs = { ...this.samplerInputs(parts.map((p) => p.sequence)), ...prefillRows(parts, total) };
-    const out = await plan.run({ T: total, B: drawing.length, step: 0 }, inputs);
+    const tiles = this.tiles(parts);
+    const inputs = { ...this.samplerInputs(parts.map((p) => p.sequence)), ...prefillRows(parts, total), tiles };
+    const out = await plan.run({ T: total, B: drawing.length, N: tiles.length / 2, step: 0 }, inputs);
     return parts.map((p, s) => (p.samples ? this.outcomes(out.out as Uint32Array, s, 1) : { ids: [], logprobs: [] }));
   }
 
@@ -101,6 +111,19 @@ export class InferenceRunner {
       plan.catch(() => this.plans.delete(key));
     }
     return plan;
+  }
+
+  /** First row and number of rows of each run of rows that attend together. */
+  private tiles(parts: readonly PrefillPart[]): Uint32Array {
+    const { device, description } = this.context.model;
+    const most = pagedTileRows(device.caps, description);
+    const tiles: number[] = [];
+    let first = 0;
+    for (const { from, to } of parts) {
+      for (let at = from; at < to; at += most) tiles.push(first + at - from, Math.min(most, to - at));
+      first += to - from;
+    }
+    return Uint32Array.from(tiles);
   }
 
   private writeState(sequences: readonly Sequence[]): void {
