@@ -3,7 +3,10 @@
 const D = 64u;
 
 alias Part = f32;
+alias Stored = f32;
 const PARTS = D;
 
 /// sum + a b.
 fn dot_part(a: Part, b: Part, sum: f32) -> f32 { return fma(a, b, sum); }
+
+fn part_of(stored: Stored) -> Part { return stored; }

@@ -16,8 +16,8 @@ override WG: u32 = 8u;
 
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> qkv: array<Part>;          // (T,row_stride), a row begins with its H query heads
-@group(0) @binding(2) var<storage, read> k_pages: array<Part>;      // (pages,PAGE,KV*D)
-@group(0) @binding(3) var<storage, read> v_pages: array<Part>;      // (pages,PAGE,KV*D)
+@group(0) @binding(2) var<storage, read> k_pages: array<Stored>;    // (pages,PAGE,KV*D)
+@group(0) @binding(3) var<storage, read> v_pages: array<Stored>;    // (pages,PAGE,KV*D)
 @group(0) @binding(4) var<storage, read> pages: array<u32>;         // (S,max_pages)
 @group(0) @binding(5) var<storage, read> seq: array<u32>;           // (T)
 @group(0) @binding(6) var<storage, read> pos: array<u32>;           // (T)
@@ -48,7 +48,7 @@ fn attend(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: 
     let end = min(PAGE, count - start);
     for (var j = 0u; j < end; j++) {
       var dot = 0.0;
-      for (var i = 0u; i < dims.parts; i++) { dot = dot_part(q[i], k_pages[at + i], dot); }
+      for (var i = 0u; i < dims.parts; i++) { dot = dot_part(q[i], part_of(k_pages[at + i]), dot); }
       let s = dot * dims.scale;
       if (s > top) {
         let shrink = exp(top - s);
@@ -58,7 +58,7 @@ fn attend(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: 
       }
       let p = exp(s - top);
       total += p;
-      for (var i = 0u; i < dims.parts; i++) { sum[i] = fma(Part(p), v_pages[at + i], sum[i]); }
+      for (var i = 0u; i < dims.parts; i++) { sum[i] = fma(Part(p), part_of(v_pages[at + i]), sum[i]); }
       at += dims.kv_heads * PARTS;
     }
   }

@@ -13,6 +13,7 @@ import { StoreClient } from "../rollout/store_client.ts";
 import { type AgentCommand, defaultRunLimits } from "../schema/agent.ts";
 import type { Engine } from "../schema/engine.ts";
 import type { ExperimentConfig } from "../schema/experiment.ts";
+import type { AdapterOptions } from "../schema/lora.ts";
 import type { HostPlatform } from "../schema/platform.ts";
 import type { Store } from "../schema/store.ts";
 import type { Dataset } from "../schema/task.ts";
@@ -125,14 +126,26 @@ export function openSessionEngine(
     train: o.train,
     contextLength: model.contextLength,
     kvTokens: model.kvTokens,
+    kvFormat: model.kvFormat,
     maxSequences: model.maxSequences,
     prefillTokens: model.prefillTokens,
     burst: model.burst,
     microBatchTokens: train.microBatchTokens,
+    recomputedLayers: train.recomputedLayers,
+    adapters: o.train && train.loraRank > 0 ? [adapterOf(o)] : [],
+    weights: model.weights,
+    memoryBytes: model.memoryBytes,
+    seed: o.config.seed,
     inFlight: o.config.schedule.mode === "interleaved" ? o.config.schedule.inFlight : "drain",
     stepsPerQuantum: o.config.schedule.stepsPerQuantum,
     faults: platform.env.LEYDEN_FAULT ?? "",
   });
+}
+
+/** The adapter that a run trains, or continues with. */
+function adapterOf({ config, optimizerFolder }: Pick<SessionOptions, "config" | "optimizerFolder">): AdapterOptions {
+  const { loraRank: rank, loraAlpha: alpha, loraTargets: targets, rslora } = config.train;
+  return { name: config.model.name, folder: optimizerFolder, lora: { rank, alpha, targets, rslora } };
 }
 
 async function openGateway(

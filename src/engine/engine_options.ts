@@ -35,6 +35,8 @@ export interface EngineOptions {
   burst: number;
   /** Tokens of one training micro-batch; 0 lets the memory plan choose. */
   microBatchTokens: number;
+  /** Lowest blocks that backward computes again; "auto" lets the memory plan choose. */
+  recomputedLayers: number | "auto";
   /** What an update does about sequences in flight, and how many steps of inference may go before a training quantum. */
   inFlight: InFlightPolicy;
   stepsPerQuantum: number;
@@ -63,6 +65,7 @@ export const engineDefaults: Readonly<Omit<EngineOptions, "modelFolder">> = Obje
   prefillTokens: 512,
   burst: 4,
   microBatchTokens: 0,
+  recomputedLayers: "auto",
   inFlight: "drain",
   stepsPerQuantum: 1,
   memoryBytes: 0,

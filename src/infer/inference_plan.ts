@@ -2,8 +2,8 @@ import type { Plan } from "../gpu/plan.ts";
 import { PlanBuilder } from "../gpu/plan_builder.ts";
 import type { Dim, Tensor } from "../gpu/tensor.ts";
 import { recordAttentionInput, recordAttentionOutput, recordMlp } from "../model/layer.ts";
-import type { Model } from "../model/model.ts";
 import { recordNorm } from "../model/norm.ts";
+import type { Decoder } from "../model/policy.ts";
 import { embedding } from "../ops/embedding.ts";
 import { type KvPages, kvWrite } from "../ops/kv_pages.ts";
 import { linear } from "../ops/linear.ts";
@@ -26,7 +26,7 @@ export interface InferenceSizes {
 
 /** What inference plans share: the model, its cache, and the sampler's state. */
 export interface InferenceContext {
-  readonly model: Model;
+  readonly model: Decoder;
   readonly cache: KvCache;
   readonly state: SampleState;
   readonly sizes: InferenceSizes;
@@ -41,6 +41,8 @@ interface Rows {
   readonly slots: Tensor;
   /** (S,P) u32 */
   readonly pages: Tensor;
+  /** (N,2) u32: runs of rows that attend together. */
+  readonly tiles?: Tensor;
 }
 
 /** Residual stream (T,C) after the last block, keys and values of the rows written to their slots on the way. */
@@ -59,7 +61,7 @@ function recordBlocks(plan: PlanBuilder, { model, cache }: InferenceContext, row
     kvWrite(plan, heads, qkv, rows.slots, kv);
     const o = pagedAttention(
       plan,
-      { qkv, kv, pages: rows.pages, seq: rows.seq, pos: rows.pos },
+      { qkv, kv, pages: rows.pages, seq: rows.seq, pos: rows.pos, ...(rows.tiles && { tiles: rows.tiles }) },
       { ...heads, scale: d.attentionScale },
     );
     x = recordMlp(plan, model, layer, recordAttentionOutput(plan, model, layer, o, x).x).x;
@@ -107,6 +109,7 @@ export async function buildPrefillPlan(context: InferenceContext, maxRows: numbe
     seq: plan.input("seq", [T], "u32"),
     slots: plan.input("slots", [T], "u32"),
     pages: sampler.pages,
+    tiles: plan.input("tiles", [plan.dim("N", maxRows), 2], "u32"),
   };
   const last = plan.input("last", [B], "u32");
   const x = recordBlocks(plan, context, rows);

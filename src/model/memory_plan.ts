@@ -1,6 +1,7 @@
 import { LeydenError } from "../core/errors.ts";
 import { sizeOf } from "../core/shape.ts";
 import type { Capabilities } from "../gpu/capabilities.ts";
+import { type KvFormat, kvFormatBytes } from "../ops/kv_pages.ts";
 import { type DecoderDescription, qkvWidth, upWidth } from "./decoder.ts";
 import { parameterSpecs } from "./parameter_layout.ts";
 
@@ -16,6 +17,8 @@ export interface MemoryRequest {
   readonly microBatchTokens?: number;
   /** Tokens whose keys and values are held at once; default as many as fit, at most 64 contexts. */
   readonly kvTokens?: number;
+  /** How keys and values are held; default f32. */
+  readonly kvFormat?: KvFormat;
 }
 
 /** How a byte budget is divided. All sizes in bytes unless they say tokens. */
@@ -62,8 +65,8 @@ export function activationBytesPerToken(d: DecoderDescription): number {
 }
 
 /** Bytes of the keys and values of one token. */
-export function kvBytesPerToken(d: DecoderDescription): number {
-  return 4 * 2 * d.layers * d.kvHeads * d.headDim;
+export function kvBytesPerToken(d: DecoderDescription, format: KvFormat = "f32"): number {
+  return kvFormatBytes[format] * 2 * d.layers * d.kvHeads * d.headDim;
 }
 
 /**
@@ -81,9 +84,9 @@ export function memoryPlan(d: DecoderDescription, request: MemoryRequest): Memor
     optimizerBytes: train ? 2 * parameterBytes : 0,
     lossHeadBytes: train ? Math.min(lossHeadChunkBytes, 4 * d.vocabSize * maxMicroBatchTokens) : 0,
     activationBytesPerToken: activationBytesPerToken(d),
-    kvBytesPerToken: kvBytesPerToken(d),
+    kvBytesPerToken: kvBytesPerToken(d, request.kvFormat),
   };
-  const caps = deviceCaps(d, request.limits, fixed.activationBytesPerToken);
+  const caps = deviceCaps(d, request, fixed);
   const useful = {
     microBatchTokens: Math.min(caps.microBatchTokens, maxMicroBatchTokens),
     kvTokens: Math.min(caps.kvTokens, maxContexts * d.contextLength),
@@ -120,9 +123,13 @@ function usedBytes(p: MemoryPlan): number {
 }
 
 /** Most tokens that the device's buffers and bindings can hold. */
-function deviceCaps(d: DecoderDescription, limits: MemoryRequest["limits"], activationBytes: number): Tokens {
+function deviceCaps(
+  d: DecoderDescription,
+  { limits, kvFormat }: Pick<MemoryRequest, "limits" | "kvFormat">,
+  { activationBytesPerToken: activationBytes }: Pick<MemoryPlan, "activationBytesPerToken">,
+): Tokens {
   const widestRow = 4 * Math.max(qkvWidth(d), upWidth(d), d.width);
-  const keyRow = 4 * d.kvHeads * d.headDim;
+  const keyRow = kvBytesPerToken(d, kvFormat) / (2 * d.layers);
   return {
     microBatchTokens: Math.floor(Math.min(limits.maxBindingBytes / widestRow, limits.maxBufferBytes / activationBytes)),
     kvTokens: Math.floor(limits.maxBindingBytes / keyRow),

@@ -14,6 +14,12 @@ export interface ModelConfig {
   contextLength: number;
   /** Tokens the key-value cache holds. */
   kvTokens: number;
+  /** How keys and values are held: f32, or f16, which takes half the memory and changes log-probabilities a little. */
+  kvFormat: "f32" | "f16";
+  /** How the matrices of a model that is not trained itself are held: under LoRA, or when serving. */
+  weights: "f32" | "f16" | "int8";
+  /** Bytes of device memory to plan for; 0 takes the default: 2 GiB on a software adapter, else 4 GiB. */
+  memoryBytes: number;
   /** Sequences decoded at once. */
   maxSequences: number;
   /** Prompt tokens of one prefill step. */
@@ -136,6 +142,9 @@ export const experimentSchema: z.ZodType<ExperimentConfig> = z.strictObject({
     name: z.string().min(1).default("policy"),
     contextLength: count.default(0),
     kvTokens: positive.default(16384),
+    kvFormat: z.enum(["f32", "f16"]).default("f32"),
+    weights: z.enum(["f32", "f16", "int8"]).default("f32"),
+    memoryBytes: count.default(0),
     maxSequences: positive.default(64),
     prefillTokens: positive.default(512),
     burst: positive.default(4),

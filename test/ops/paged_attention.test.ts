@@ -1,6 +1,7 @@
 /**
  * Cases: heads of 1, odd, 32 and wide; grouped queries; one key, a page's edge, a block's edge, several blocks; rows of
- * several sequences mixed; scores large and small. Equal bits: alone, in a batch, with other pages, chunk by chunk.
+ * several sequences mixed; scores large and small; pages of f32 and of f16. Equal bits: alone, in a batch, with other
+ * pages, chunk by chunk, in tiles of rows.
  */
 import { describe, expect, it } from "#test";
 import { Rng, seedKey } from "../../src/core/rng.ts";
@@ -8,7 +9,8 @@ import type { Device } from "../../src/gpu/device.ts";
 import { PlanBuilder } from "../../src/gpu/plan_builder.ts";
 import { uploadTensor } from "../../src/gpu/readback.ts";
 import type { Tensor } from "../../src/gpu/tensor.ts";
-import { kvWrite, pageTokens } from "../../src/ops/kv_pages.ts";
+import { type KvFormat, kvFormatBytes, kvWrite, pageTokens } from "../../src/ops/kv_pages.ts";
+import { pagedTileRows } from "../../src/ops/paged_attention/select.ts";
 import { type PagedAttentionOptions, pagedAttention } from "../../src/ops/paged_attention.ts";
 import { none } from "../../src/ops/sample_state.ts";
 import { expectClose, testDevice, testDeviceWith } from "./opcheck.ts";
@@ -36,25 +38,48 @@ function scene(options: PagedAttentionOptions, lengths: readonly number[], scale
   return { options, rows, qkv, tables, pages: needed.reduce((a, b) => a + b, 3) };
 }
 
+/** Pages full of NaN. */
+function freshPages(device: Device, { pages, options: o }: Scene, format: KvFormat): { k: Tensor; v: Tensor } {
+  const shape = [pages, pageTokens, (o.kvHeads * o.headDim * kvFormatBytes[format]) / 4];
+  const words = shape.reduce((a, b) => a * b, 1);
+  const junk = format === "f32" ? new Float32Array(words).fill(Number.NaN) : new Uint32Array(words).fill(0x7e007e00);
+  const tensor = (name: string): Tensor => uploadTensor(device, name, shape, junk);
+  return { k: tensor("k"), v: tensor("v") };
+}
+
+/** Runs of at most `most` rows at consecutive positions of one sequence: first row and length of each. */
+function tilesOf(rows: readonly (readonly [number, number])[], most: number): number[] {
+  const out: number[] = [];
+  for (const [i, [q, p]] of rows.entries()) {
+    const [before, at] = rows[i - 1] ?? [-1, -1];
+    const length = out.at(-1) ?? most;
+    if (before === q && at + 1 === p && length < most) out[out.length - 1] = length + 1;
+    else out.push(i, 1);
+  }
+  return out;
+}
+
 /** Writes and attends the chosen rows in the given calls over one cache; outputs by row. */
 async function attend(
   device: Device,
   s: Scene,
   calls: readonly (readonly number[])[],
+  { format = "f32", tiled = false }: { format?: KvFormat; tiled?: boolean } = {},
 ): Promise<Map<number, Float32Array>> {
   const { heads, kvHeads, headDim } = s.options;
   const width = (heads + 2 * kvHeads) * headDim;
   const maxPages = Math.max(...s.tables.map((t) => t.length));
-  const shape = [s.pages, pageTokens, kvHeads * headDim];
-  const junk = new Float32Array(shape.reduce((a, b) => a * b, 1)).fill(Number.NaN);
-  const kv = { k: uploadTensor(device, "k", shape, junk), v: uploadTensor(device, "v", shape, junk) };
+  const kv = freshPages(device, s, format);
   const plan = new PlanBuilder(device, "paged");
   const T = plan.dim("T", Math.max(...calls.map((c) => c.length)));
   const qkv = plan.input("qkv", [T, width]);
   const [seq, pos, slots] = (["seq", "pos", "slots"] as const).map((n) => plan.input(n, [T], "u32")) as Tensor[];
   const pages = plan.input("pages", [s.tables.length, maxPages], "u32");
   kvWrite(plan, s.options, qkv, slots as Tensor, kv);
-  plan.output("o", pagedAttention(plan, { qkv, kv, pages, seq: seq as Tensor, pos: pos as Tensor }, s.options));
+  const N = plan.dim("N", Math.max(...calls.map((c) => c.length)));
+  const tiles = tiled ? plan.input("tiles", [N, 2], "u32") : undefined;
+  const inputs = { qkv, kv, pages, seq: seq as Tensor, pos: pos as Tensor, ...(tiles === undefined ? {} : { tiles }) };
+  plan.output("o", pagedAttention(plan, inputs, s.options));
   const built = await plan.build();
   const out = new Map<number, Float32Array>();
   for (const call of calls) {
@@ -63,9 +88,11 @@ async function attend(
       (s.tables[q]?.[Math.floor(p / pageTokens)] as number) * pageTokens + (p % pageTokens);
     const packed = new Float32Array(call.length * width);
     for (const [i, r] of call.entries()) packed.set(s.qkv[r] as Float32Array, i * width);
+    const runs = Uint32Array.from(tilesOf(rows, pagedTileRows(device.caps, s.options)));
     const { o } = await built.run(
-      { T: call.length },
+      { T: call.length, N: runs.length / 2 },
       {
+        ...(tiled ? { tiles: runs } : {}),
         qkv: packed,
         seq: Uint32Array.from(rows, ([q]) => q),
         pos: Uint32Array.from(rows, ([, p]) => p),
@@ -80,6 +107,14 @@ async function attend(
   built.dispose();
   for (const t of [kv.k, kv.v]) if (t.storage.kind === "buffer") device.pool.release(t.storage.buffer);
   return out;
+}
+
+/** The nearest f16 of a number of ordinary size, the even one of two. */
+function asHalf(x: number): number {
+  const unit = 2 ** (Math.max(-14, Math.floor(Math.log2(Math.abs(x) || 1))) - 10);
+  const below = Math.floor(x / unit);
+  const over = x / unit - below;
+  return unit * (over === 0.5 ? below + (below & 1) : Math.round(x / unit));
 }
 
 /** Attention of one row in float64. */
@@ -110,7 +145,14 @@ function reference(s: Scene, r: number): number[] {
   }).flat();
 }
 
-const variants = [{ deviceClass: "software" }, { deviceClass: "gpu" }] as const;
+/** The kernels of software adapters with and without subgroups, and of GPUs. */
+const variants = [
+  { deviceClass: "software" },
+  { deviceClass: "software", subgroupWidth: 0 },
+  { deviceClass: "gpu" },
+] as const;
+const named = (caps: (typeof variants)[number]): string =>
+  "subgroupWidth" in caps ? `${caps.deviceClass} without subgroups` : caps.deviceClass;
 
 describe("paged attention", () => {
   for (const caps of variants) {
@@ -126,7 +168,7 @@ describe("paged attention", () => {
       const name = `H ${heads} KV ${kvHeads} D ${headDim}, sequences of ${lengths.join(", ")}, size ${size}`;
       // Scores of some 180 carry an f32 error near 1e-5, and their weights the same relative to themselves.
       const tolerance = size === 8 ? 3e-5 : 5e-6;
-      it(`equals float64: ${name} on ${caps.deviceClass}`, async () => {
+      it(`equals float64: ${name} on ${named(caps)}`, async () => {
         const device = await testDeviceWith(caps);
         const before = device.pool.usage.buffers;
         const s = scene({ heads, kvHeads, headDim, scale: 1 / Math.sqrt(headDim) }, lengths, size, headDim);
@@ -138,7 +180,7 @@ describe("paged attention", () => {
       });
     }
 
-    it(`passes values through where every score is far below 0 on ${caps.deviceClass}`, async () => {
+    it(`passes values through where every score is far below 0 on ${named(caps)}`, async () => {
       const s = scene({ heads: 1, kvHeads: 1, headDim: 10, scale: 1 }, [2]);
       for (const row of s.qkv) row.fill(10, 0, 10).fill(-10, 10, 20);
       s.qkv[1]?.set((s.qkv[0] as Float32Array).subarray(20), 20);
@@ -146,7 +188,7 @@ describe("paged attention", () => {
       for (const o of got.values()) expect(o).toEqual((s.qkv[0] as Float32Array).slice(20));
     });
 
-    it(`gives equal bits alone, in a batch, in chunks and from other pages on ${caps.deviceClass}`, async () => {
+    it(`gives equal bits alone, in a batch, in chunks and from other pages on ${named(caps)}`, async () => {
       const device = await testDeviceWith(caps);
       const s = scene({ heads: 2, kvHeads: 1, headDim: 32, scale: 0.2 }, [150, 40, 7, 90]);
       const all = s.rows.map((_, r) => r);
@@ -163,12 +205,58 @@ describe("paged attention", () => {
           first.map((r) => [r]),
         ),
         "other pages": await attend(device, moved, [all]),
+        "in tiles": await attend(device, s, [all], { tiled: true }),
+        "chunks in tiles": await attend(device, s, chunks, { tiled: true }),
       };
       for (const [name, got] of Object.entries(others)) {
         for (const [r, o] of got) expect(`${name} ${r} ${o.join()}`).toBe(`${name} ${r} ${whole.get(r)?.join()}`);
       }
     });
   }
+
+  for (const caps of variants) {
+    for (const [heads, kvHeads, headDim] of [
+      [4, 2, 64],
+      [3, 1, 12],
+      [2, 2, 128],
+    ] as const) {
+      it(`keeps keys and values as f16: H ${heads} KV ${kvHeads} D ${headDim} on ${named(caps)}`, async () => {
+        const device = await testDeviceWith(caps);
+        const s = scene({ heads, kvHeads, headDim, scale: 1 / Math.sqrt(headDim) }, [70, 3, 33], 1, headDim);
+        const all = s.rows.map((_, r) => r);
+        const got = await attend(device, s, [all], { format: "f16", tiled: true });
+        const untiled = await attend(device, s, [all], { format: "f16" });
+        // The reference attends the rounded keys and values: what differs beyond rounding them is a fault.
+        const keys = heads * headDim;
+        const rounded = s.qkv.map((row) => Float32Array.from(row, (x, i) => (i < keys ? x : asHalf(x))));
+        for (const r of all) {
+          expectClose(`row ${r}`, got.get(r) as Float32Array, reference({ ...s, qkv: rounded }, r), 5e-6);
+          expect(got.get(r)?.join()).toBe(untiled.get(r)?.join());
+        }
+      });
+    }
+
+    it(`a row of a tile is not touched by NaN in the rows after it on ${named(caps)}`, async () => {
+      const s = scene({ heads: 2, kvHeads: 1, headDim: 8, scale: 1 }, [70]);
+      const clean = await attend(await testDeviceWith(caps), s, [s.rows.map((_, r) => r)], { tiled: true });
+      s.qkv[69]?.fill(Number.NaN);
+      const got = await attend(await testDeviceWith(caps), s, [s.rows.map((_, r) => r)], { tiled: true });
+      for (let r = 0; r < 69; r++) expect(got.get(r)?.join()).toBe(clean.get(r)?.join());
+      expect(got.get(69)?.every(Number.isNaN)).toBe(true);
+    });
+  }
+
+  it("cuts what no half can hold, and refuses f16 for heads of 6", async () => {
+    const device = await testDevice();
+    const s = scene({ heads: 1, kvHeads: 1, headDim: 4, scale: 1 }, [1]);
+    s.qkv[0]?.set([1e6, -1e6, 2, 0], 8);
+    const got = await attend(device, s, [[0]], { format: "f16" });
+    expect(Array.from(got.get(0) as Float32Array)).toEqual([65504, -65504, 2, 0]);
+    const odd = scene({ heads: 1, kvHeads: 1, headDim: 6, scale: 1 }, [1]);
+    await expect(attend(device, odd, [[0]], { format: "f16" })).rejects.toThrow(
+      "Heads of 6 numbers cannot be cached as f16: their width is no multiple of 4.",
+    );
+  });
 
   it("leaves rows without a slot out of the cache, and dims refuse what does not fit", async () => {
     const device = await testDevice();

@@ -1,0 +1,34 @@
+import type { Capabilities } from "../../gpu/capabilities.ts";
+import type { QkvShape } from "../qkv_shape.ts";
+
+/**
+ * Kernels of paged attention: a subgroup per key head and tile of rows, an invocation per (row, head), or a workgroup
+ * per head and tile of rows.
+ */
+export type PagedFamily = "subgroup" | "alone" | "shared";
+
+const subgroupWidths: readonly number[] = [4, 8, 16];
+/** Query heads times rows whose queries and sums a subgroup keeps in registers. */
+const mostQueries = 8;
+/** Rows of a tile; more are hardly faster and take twice as long to compile. */
+const mostRows = 4;
+
+/** The family for an adapter (test/bench/LOG.md). */
+export function pagedFamily(caps: Capabilities): PagedFamily {
+  if (caps.deviceClass === "gpu") return "shared";
+  return subgroupWidths.includes(caps.subgroupWidth) ? "subgroup" : "alone";
+}
+
+/** Query heads of one key head that a subgroup takes: the most that divide them evenly. */
+export function headsTogether({ heads, kvHeads }: QkvShape): number {
+  const group = heads / kvHeads;
+  for (let n = Math.min(mostQueries, group); n > 1; n--) if (group % n === 0) return n;
+  return 1;
+}
+
+/** Rows at consecutive positions of one sequence that share one reading of the keys; 1 when the kernel has no tiles. */
+export function pagedTileRows(caps: Capabilities, shape: QkvShape): number {
+  const family = pagedFamily(caps);
+  if (family === "alone") return 1;
+  return family === "shared" ? mostRows : Math.min(mostRows, Math.floor(mostQueries / headsTogether(shape)));
+}
