@@ -5,6 +5,8 @@
 //            d = (l - m) / temperature, e = exp d), and picks the target's l: one pass over all windows in turn.
 //   settle:  per record from these: logprob = (l_target - m) / temperature - log s, entropy H = log s - q / s, the loss
 //            of loss_terms.wgsl with its derivatives by logprob (glp) and entropy (gent), and the statistics.
+//   measure, couple, settle_coupled: for losses that couple the records of a sequence (a unit): logprobs of all records
+//            first, then per unit the mean log ratio over its records, one-sidedly clipped, then settle.
 //   slope:   a window of logits becomes dL/dl in place: with logp = d - log s, p = exp logp,
 //            (glp ([v = target] - p) - gent p (logp + H)) / temperature.
 //   scatter: dh[t] = sum over the records of hidden row t, in their order, of dhg[r].
@@ -13,7 +15,8 @@
 // Source: the fused head of Hsu et al. 2024 (arXiv:2410.10989); online softmax Milakov & Gimelshein 2018.
 struct Dims {
   rows: u32, width: u32, first: u32, first_column: u32, fresh: u32, inverse_temperature: f32,
-  kind: u32, clip_low: f32, clip_high: f32, dual_clip: f32, kl_kind: u32, kl_coef: f32, entropy_coef: f32
+  clip_low: f32, clip_high: f32, dual_clip: f32, cap: f32, tau_positive: f32, tau_negative: f32, beta: f32,
+  unit_low: f32, unit_high: f32, kl_kind: u32, kl_coef: f32, entropy_coef: f32
 }
 
 @group(0) @binding(0) var<uniform> dims: Dims;
@@ -33,9 +36,16 @@ struct Dims {
 @group(0) @binding(13) var<storage, read> off: array<u32>;            // (T+1)
 @group(0) @binding(14) var<storage, read> order: array<u32>;          // (R)
 @group(0) @binding(15) var<storage, read_write> dh: array<f32>;       // (T,C)
+@group(0) @binding(16) var<storage, read> unit: array<u32>;           // (R): the record's sequence
+@group(0) @binding(17) var<storage, read> unit_off: array<u32>;       // (U+1)
+@group(0) @binding(18) var<storage, read> unit_order: array<u32>;     // (R)
+@group(0) @binding(19) var<storage, read> outside: array<f32>;        // (U,4): sum and number of log ratios of records
+                                                                      // elsewhere, mean advantage, 0
+@group(0) @binding(20) var<storage, read_write> coupled: array<f32>;  // (U,2): mean log ratio, mean advantage
 
 //!include "row_sum.wgsl"
 //!include "loss_terms.wgsl"
+//!include "loss_cross_entropy.wgsl"
 
 const FOLD = 8u;
 const TOP = 0u;
@@ -106,36 +116,80 @@ fn scan(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   if (column < dims.width) { fold[at + PICKED] = logits[base + column]; }
 }
 
-@compute @workgroup_size(WG)
-fn settle(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
-          @builtin(local_invocation_index) lane: u32) {
-  let row = (group.y * groups.x + group.x) * WG + lane;
-  if (row >= dims.rows) { return; }
+/// Row's logprob and entropy from its fold.
+fn score_of(row: u32) -> vec2f {
+  let at = row * FOLD;
+  let log_sum = log_of(fold[at + SUM]);
+  fold[at + LOG_SUM] = log_sum;
+  let logprob = (fold[at + PICKED] - fold[at + TOP]) * dims.inverse_temperature - log_sum;
+  return vec2f(logprob, log_sum - fold[at + TILT] / fold[at + SUM]);
+}
+
+fn settle_row(row: u32, of_unit: vec2f) {
   let at = row * FOLD;
   let r = dims.first + row;
-  let log_sum = log_of(fold[at + SUM]);
-  let logprob = (fold[at + PICKED] - fold[at + TOP]) * dims.inverse_temperature - log_sum;
-  let entropy = log_sum - fold[at + TILT] / fold[at + SUM];
+  let score = score_of(row);
   var terms = LossTerms(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0);
   let w = weight[r];
   if (w != 0.0) {
-    terms = loss_terms(logprob, entropy, advantage[r], old_logprob[r], ref_logprob[r]);
+    terms = loss_terms(score.x, score.y, advantage[r], old_logprob[r], ref_logprob[r], of_unit);
     terms.loss *= w;
     terms.by_logprob *= w;
     terms.by_entropy *= w;
   }
-  fold[at + LOG_SUM] = log_sum;
-  fold[at + ENTROPY] = entropy;
+  fold[at + ENTROPY] = score.y;
   fold[at + BY_LOGPROB] = terms.by_logprob;
   fold[at + BY_ENTROPY] = terms.by_entropy;
-  stats[r * 8u] = logprob;
-  stats[r * 8u + 1u] = entropy;
+  stats[r * 8u] = score.x;
+  stats[r * 8u + 1u] = score.y;
   stats[r * 8u + 2u] = terms.loss;
   stats[r * 8u + 3u] = terms.ratio;
   stats[r * 8u + 4u] = terms.clipped;
   stats[r * 8u + 5u] = terms.dual_clipped;
   stats[r * 8u + 6u] = terms.kl;
   stats[r * 8u + 7u] = 0.0;
+}
+
+@compute @workgroup_size(WG)
+fn settle(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
+          @builtin(local_invocation_index) lane: u32) {
+  let row = (group.y * groups.x + group.x) * WG + lane;
+  if (row < dims.rows) { settle_row(row, vec2f(0.0)); }
+}
+
+@compute @workgroup_size(WG)
+fn settle_coupled(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
+                  @builtin(local_invocation_index) lane: u32) {
+  let row = (group.y * groups.x + group.x) * WG + lane;
+  if (row >= dims.rows) { return; }
+  let u = unit[dims.first + row];
+  settle_row(row, vec2f(coupled[2u * u], coupled[2u * u + 1u]));
+}
+
+@compute @workgroup_size(WG)
+fn measure(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
+           @builtin(local_invocation_index) lane: u32) {
+  let row = (group.y * groups.x + group.x) * WG + lane;
+  if (row < dims.rows) { stats[(dims.first + row) * 8u] = score_of(row).x; }
+}
+
+@compute @workgroup_size(WG)
+fn couple(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
+          @builtin(local_invocation_index) lane: u32) {
+  let u = (group.y * groups.x + group.x) * WG + lane;
+  if (u >= dims.rows) { return; }
+  var sum = outside[4u * u];
+  var count = outside[4u * u + 1u];
+  for (var k = unit_off[u]; k < unit_off[u + 1u]; k++) {
+    let r = unit_order[k];
+    if (weight[r] == 0.0) { continue; }
+    let d = stats[r * 8u] - old_logprob[r];
+    let pushed_up = advantage[r] >= 0.0;
+    sum += bounded(d, select(-dims.unit_low, LOWEST, pushed_up), select(-LOWEST, dims.unit_high, pushed_up));
+    count += 1.0;
+  }
+  coupled[2u * u] = sum / max(count, 1.0);
+  coupled[2u * u + 1u] = outside[4u * u + 2u];
 }
 
 @compute @workgroup_size(WG)

@@ -1,11 +1,9 @@
-// The loss of one prediction record and its derivatives by the record's logprob and entropy.
-// kind 0, cross entropy: -logprob. kind 1, PPO: max(-A r, -A clip(r, 1-lo, 1+hi)), r = exp(clamp(logprob - old, +-20)),
-// for A < 0 at most -A * dual_clip (dual_clip 0: no bound). Plus kl_coef * KL estimator of d = logprob - ref: 1: d;
-// 2: d^2/2; 3: exp(-d) + d - 1 with -d clamped to +-20 and the value to +-10; 4: |d|; 5: 3 without clamps; 6 and 7: the
-// value of 1 and 3 with the derivative of 2; minus entropy_coef * entropy. Derivatives are
-// those of the stated expressions, 0 where a clamp or clip is active. NaN in a field that is used stays NaN.
-// Sources: PPO Schulman et al. 2017 (arXiv:1707.06347); dual clip Ye et al. 2019 (arXiv:1912.09729); estimators
-// Schulman 2020, "Approximating KL divergence".
+// The loss of one prediction record and its derivatives by the record's logprob and entropy: the policy loss of
+// `policy_terms`, which the host puts in as one of the files loss_*.wgsl, plus kl_coef * KL estimator of
+// d = logprob - ref: 1: d; 2: d^2/2; 3: exp(-d) + d - 1 with -d clamped to +-20 and the value to +-10; 4: |d|; 5: 3 without
+// clamps; 6 and 7: the value of 1 and 3 with the derivative of 2; minus entropy_coef * entropy. Derivatives are those of
+// the stated expressions, 0 where a clamp or clip is active. NaN in a field that is used stays NaN.
+// Source: estimators Schulman 2020, "Approximating KL divergence".
 struct LossTerms {
   loss: f32, by_logprob: f32, by_entropy: f32, ratio: f32, clipped: f32, dual_clipped: f32, kl: f32
 }
@@ -50,23 +48,21 @@ fn kl_term(d: f32) -> vec2f {
   return vec2f(value, -(value + x));
 }
 
-fn ppo_terms(logprob: f32, a: f32, old: f32) -> LossTerms {
+/// exp of the log ratio clamped to +-20, and its derivative by logprob.
+fn ratio_of(logprob: f32, old: f32) -> vec2f {
   let diff = logprob - old;
   let ratio = exp_of(bounded(diff, -20.0, 20.0));
-  let plain = -a * ratio;
-  let limited = -a * bounded(ratio, 1.0 - dims.clip_low, 1.0 + dims.clip_high);
-  let clipped = limited > plain;
-  var loss = select(plain, limited, clipped);
-  let bound = -a * dims.dual_clip;
-  let dual_clipped = dims.dual_clip > 0.0 && a < 0.0 && loss > bound;
-  loss = select(loss, bound, dual_clipped);
-  let flat = clipped || dual_clipped || abs(diff) > 20.0;
-  return LossTerms(loss, select(plain, 0.0, flat), 0.0, ratio, f32(clipped), f32(dual_clipped), 0.0);
+  return vec2f(ratio, select(ratio, 0.0, abs(diff) > 20.0));
 }
 
-fn loss_terms(logprob: f32, entropy: f32, a: f32, old: f32, reference: f32) -> LossTerms {
-  var terms = LossTerms(-logprob, -1.0, 0.0, 1.0, 0.0, 0.0, 0.0);
-  if (dims.kind == 1u) { terms = ppo_terms(logprob, a, old); }
+/// A loss that weighs the logprob by a constant: value and derivative.
+fn weighted_terms(by_logprob: f32, logprob: f32, ratio: f32, clipped: bool) -> LossTerms {
+  return LossTerms(by_logprob * logprob, by_logprob, 0.0, ratio, f32(clipped), 0.0, 0.0);
+}
+
+/// `unit`: of the record's sequence, its mean log ratio and its mean advantage, for losses that take them.
+fn loss_terms(logprob: f32, entropy: f32, a: f32, old: f32, reference: f32, unit: vec2f) -> LossTerms {
+  var terms = policy_terms(logprob, a, old, unit);
   if (dims.kl_coef != 0.0) {
     let kl = kl_term(logprob - reference);
     terms.kl = kl.x;

@@ -1,28 +1,25 @@
-import { type Kernel, kernel } from "../gpu/kernel.ts";
+import { ShapeError } from "../core/errors.ts";
+import type { Kernel } from "../gpu/kernel.ts";
 import type { PlanBuilder } from "../gpu/plan_builder.ts";
 import { dimValue, linearGroups, type PlanValues, type ScalarArg } from "../gpu/plan_values.ts";
 import { type Dim, dimMax, requireDims, type Tensor } from "../gpu/tensor.ts";
-import { wgsl } from "../gpu/wgsl.gen.ts";
 import { rowGrid } from "./grid.ts";
-import { lossScalars } from "./loss_settings.ts";
+import { lossKernels, settleKernel } from "./loss_kernels.ts";
+import { isCoupled, type LossKind, lossScalars } from "./loss_settings.ts";
 import { matmul } from "./matmul/matmul.ts";
 import type { Extent } from "./matmul/problem.ts";
 import { alignedRows, type RowWindow, rowWindows } from "./windows.ts";
 
-const kernels = {
-  gather: kernel("loss_head", wgsl.loss_head, "gather", ["h", "src", "hg"]),
-  scan: kernel("loss_head", wgsl.loss_head, "scan", ["logits", "targets", "fold"]),
-  settle: kernel("loss_head", wgsl.loss_head, "settle", [
-    "fold",
-    "weight",
-    "advantage",
-    "old_logprob",
-    "ref_logprob",
-    "stats",
-  ]),
-  slope: kernel("loss_head", wgsl.loss_head, "slope", ["logits", "targets", "fold"]),
-  scatter: kernel("loss_head", wgsl.loss_head, "scatter", ["dhg", "off", "order", "dh"]),
-};
+/** Sequences of records, for losses that couple the records of one. */
+export interface LossUnits {
+  /** (R) u32: the sequence of each record. */
+  readonly unit: Tensor;
+  /** (U+1) and (R) u32: records of unit u are order[off[u]..off[u+1]). */
+  readonly off: Tensor;
+  readonly order: Tensor;
+  /** (U,4) f32: sum and number of log ratios of its records outside the plan, its mean advantage, 0. */
+  readonly outside: Tensor;
+}
 
 /** Inputs of the loss head: R prediction records over T hidden rows. */
 export interface LossHeadIn {
@@ -38,10 +35,14 @@ export interface LossHeadIn {
   readonly advantage: Tensor;
   readonly oldLogprob: Tensor;
   readonly refLogprob: Tensor;
+  /** Required by losses that couple the records of a sequence. */
+  readonly units?: LossUnits;
 }
 
 /** Options of the loss head. */
 export interface LossHeadOptions {
+  /** The loss that the plan computes. */
+  kind: LossKind;
   /** Bytes that the logits of one chunk of records may take. */
   chunkBytes: number;
   /** Bounds the binding of one window of the vocabulary, for tests. */
@@ -56,7 +57,11 @@ export interface LossHeadOut {
   readonly dh: Tensor;
 }
 
-const defaults: LossHeadOptions = { chunkBytes: 64 * 2 ** 20, windowBytes: Number.POSITIVE_INFINITY };
+const defaults: LossHeadOptions = {
+  kind: "cross_entropy",
+  chunkBytes: 64 * 2 ** 20,
+  windowBytes: Number.POSITIVE_INFINITY,
+};
 
 /**
  * Records log-probabilities and entropies of the records' targets, without gradients: stats (R,8).
@@ -68,8 +73,9 @@ export function scoreHead(plan: PlanBuilder, inputs: LossHeadIn, options?: Parti
 
 /**
  * Records the loss over all records with its gradients in one pass, so that no logits are kept or computed twice: logits
- * exist for one chunk of records at a time. The loss is the plan's values "loss.…" (`lossValues`), and the plan has
- * inputs "records.off" and "records.order" (`recordIndexInputs`).
+ * exist for one chunk of records at a time. Losses that couple the records of a sequence make two passes over the chunks
+ * where there are several: log-probabilities, then the loss. Its numbers are the plan's values "loss.…" (`lossValues`),
+ * and the plan has inputs "records.off" and "records.order" (`recordIndexInputs`).
  * `into.w` accumulates (without it the head is frozen); the gradient of h accumulates into `into.h` or is fresh.
  * @throws ShapeError when a shape does not fit.
  */
@@ -126,14 +132,54 @@ class Head {
     const { plan, records, width } = this;
     const stats = plan.temp([records, 8], "loss_head.stats");
     const dhg = into && plan.temp([records, width], "loss_head.dhg");
-    const step = this.chunkRows();
-    for (let first = 0; first < dimMax(records); first += step) {
-      const chunk = this.startChunk(first, Math.min(step, dimMax(records) - first));
-      this.settle(chunk, stats);
+    const starts = this.chunkStarts();
+    const step = starts[1] ?? dimMax(records);
+    const start = (first: number): Chunk => this.startChunk(first, Math.min(step, dimMax(records) - first));
+    const { measured, coupled } = this.couple(starts, start, stats);
+    for (const first of starts) {
+      const chunk = measured ?? start(first);
+      this.settle(chunk, stats, coupled);
       if (dhg !== undefined) this.differentiate(chunk, dhg, into?.w);
       plan.cut();
     }
     return { stats, dh: dhg && this.scatter(dhg, into?.h) };
+  }
+
+  /**
+   * For losses that couple the records of a sequence: log-probabilities of all records, then every unit's mean log ratio
+   * (U,2). A single chunk is returned to be used again.
+   */
+  private couple(
+    starts: readonly number[],
+    start: (first: number) => Chunk,
+    stats: Tensor,
+  ): { measured?: Chunk; coupled?: Tensor } {
+    const { units, weight, advantage, oldLogprob } = this.inputs;
+    if (!isCoupled(this.options.kind)) return {};
+    if (units === undefined) throw missingUnits(this.options.kind);
+    const { plan } = this;
+    const chunks = starts.map((first) => {
+      const chunk = start(first);
+      this.overRecords(lossKernels.measure, chunk, { fold: chunk.fold, stats }, chunk.rows.value);
+      plan.cut();
+      return chunk;
+    });
+    const count = units.outside.shape[0] ?? 0;
+    const coupled = plan.temp([count, 2], "loss_head.coupled");
+    const { off, order, outside } = units;
+    this.overRecords(
+      lossKernels.couple,
+      { first: 0 },
+      { weight, advantage, old_logprob: oldLogprob, stats, unit_off: off, unit_order: order, outside, coupled },
+      (v) => dimValue(count, v),
+    );
+    return { coupled, ...(chunks.length === 1 ? { measured: chunks[0] as Chunk } : {}) };
+  }
+
+  /** First record of each chunk. */
+  private chunkStarts(): number[] {
+    const step = this.chunkRows();
+    return Array.from({ length: Math.ceil(dimMax(this.records) / step) }, (_, i) => i * step);
   }
 
   /** Records per chunk: as many as the budget holds, at offsets that are aligned in the gradient of the rows. */
@@ -153,22 +199,36 @@ class Head {
     const fold = plan.temp([max, 8], "loss_head.fold");
     const logits = windows.map((window) => plan.temp([max, window.rows], "loss_head.logits"));
     const chunk = { first, rows, hg, fold, logits };
-    this.overRows(kernels.gather, rows, { h: inputs.h, src: inputs.src, hg }, { first, width });
+    this.overRows(lossKernels.gather, rows, { h: inputs.h, src: inputs.src, hg }, { first, width });
     for (const [i, window] of windows.entries()) {
       const c = logits[i] as Tensor;
       matmul(plan, { a: hg, b: window.view, c, form: "NT", M: rows, N: window.rows, K: width });
-      this.overRows(kernels.scan, rows, { logits: c, targets: inputs.target, fold }, this.at(chunk, window));
+      this.overRows(lossKernels.scan, rows, { logits: c, targets: inputs.target, fold }, this.at(chunk, window));
     }
     return chunk;
   }
 
-  private settle({ first, rows, fold }: Chunk, stats: Tensor): void {
-    const { weight, advantage, oldLogprob, refLogprob } = this.inputs;
-    this.plan.dispatch(kernels.settle, {
-      tensors: { fold, weight, advantage, old_logprob: oldLogprob, ref_logprob: refLogprob, stats },
-      scalars: { ...this.scalars, first, rows: rows.value },
+  private settle(chunk: Chunk, stats: Tensor, coupled: Tensor | undefined): void {
+    const { weight, advantage, oldLogprob, refLogprob, units } = this.inputs;
+    const { kind } = this.options;
+    const tensors = { fold: chunk.fold, weight, advantage, old_logprob: oldLogprob, ref_logprob: refLogprob, stats };
+    const ofUnits: Record<string, Tensor> =
+      coupled === undefined || units === undefined ? {} : { unit: units.unit, coupled };
+    this.overRecords(settleKernel(kind), chunk, { ...tensors, ...ofUnits }, chunk.rows.value);
+  }
+
+  /** One invocation per record of a chunk, or per unit. */
+  private overRecords(
+    k: Kernel,
+    { first }: Pick<Chunk, "first">,
+    tensors: Record<string, Tensor>,
+    rows: (values: PlanValues) => number,
+  ): void {
+    this.plan.dispatch(k, {
+      tensors,
+      scalars: { ...this.scalars, first, rows },
       constants: { WG: 64, LANES: 1 },
-      workgroups: (v) => linearGroups(Math.ceil(rows.value(v) / 64)),
+      workgroups: (v) => linearGroups(Math.ceil(rows(v) / 64)),
     });
   }
 
@@ -180,7 +240,7 @@ class Head {
     const gradients = dw && rowWindows(plan.device, dw, this.options.windowBytes);
     for (const [i, window] of windows.entries()) {
       const dlogits = chunk.logits[i] as Tensor;
-      this.overRows(kernels.slope, rows, { logits: dlogits, targets: inputs.target, fold }, this.at(chunk, window));
+      this.overRows(lossKernels.slope, rows, { logits: dlogits, targets: inputs.target, fold }, this.at(chunk, window));
       const [N, K] = [width, window.rows];
       matmul(plan, { a: dlogits, b: window.view, c: rowsGradient, form: "NN", M: rows, N, K, accumulate: i > 0 });
       const c = gradients?.[i]?.view;
@@ -199,7 +259,7 @@ class Head {
       dh,
     };
     const rows = { kind: "computed", max: dimMax(tokens), value: (v: PlanValues) => dimValue(tokens, v) } as const;
-    this.overRows(kernels.scatter, rows, tensors, { width, fresh: into === undefined ? 1 : 0 });
+    this.overRows(lossKernels.scatter, rows, tensors, { width, fresh: into === undefined ? 1 : 0 });
     return dh;
   }
 
@@ -222,4 +282,13 @@ class Head {
       workgroups: (v) => grid.groups(rows.value(v)),
     });
   }
+}
+
+function missingUnits(kind: LossKind): ShapeError {
+  return new ShapeError(
+    "loss_head.units",
+    ["R"],
+    [],
+    `Pass the sequences of the records: ${kind} couples their tokens.`,
+  );
 }

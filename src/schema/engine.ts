@@ -131,6 +131,11 @@ export interface TrainRow {
   oldLogprob: Float32Array;
   /** Log-probability under the reference policy, where a KL term is on. */
   refLogprob?: Float32Array;
+  /**
+   * Sequence of each record, a number that the whole step shares, for losses that couple the tokens of a sequence (gspo,
+   * gmpo); default: every row is one.
+   */
+  unit?: Int32Array;
   /** What the critic said of the state before each record's token, and what it should say; where a critic learns. */
   oldValue?: Float32Array;
   returns?: Float32Array;

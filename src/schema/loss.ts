@@ -3,15 +3,29 @@
 /** Estimators of a KL from sampled tokens; "+" has the gradient of k2. */
 export type KlKind = "k1" | "abs" | "k2" | "k3" | "k3_noclamp" | "k1+" | "k3+";
 
-/** Which token loss the step computes. */
+/** Losses of records; shaders/loss_KIND.wgsl and src/rl/losses state them. */
+export type LossKind = "cross_entropy" | "ppo" | "gspo" | "gmpo" | "cispo" | "sapo" | "dppo_tv" | "reinforce" | "dro";
+
+/** Which loss the step computes. */
 export interface LossConfig {
-  kind: "cross_entropy" | "ppo";
+  kind: LossKind;
   /** Logits are divided by it before the log-softmax: the sampler's temperature. */
   temperature: number;
-  /** PPO: clip range below and above 1, and the dual-clip bound for negative advantages (0 turns it off). */
+  /**
+   * How far below and above 1 the ratio may go before it is clipped (ppo, gspo, cispo); bounds of a log ratio for gmpo,
+   * of a change in probability for dppo_tv.
+   */
   clipLow: number;
   clipHigh: number;
+  /** PPO's bound for negative advantages; 0 turns it off. */
   dualClip: number;
+  /** Bound on the ratio as a weight: reinforce (default 0, which turns it off) and dppo_tv (default 20). */
+  cap?: number;
+  /** SAPO's gate temperatures by the advantage's sign; defaults 1 and 1.05. */
+  tauPositive?: number;
+  tauNegative?: number;
+  /** DRO's pull to the old policy; default 0.1. */
+  beta?: number;
   /** Weight and estimator of the KL to refLogprob; 0 turns it off. */
   klCoef: number;
   klKind: KlKind;

@@ -1,6 +1,7 @@
 import type { Clock } from "../core/clock.ts";
 import type { Plan } from "../gpu/plan.ts";
 import { PlanBuilder } from "../gpu/plan_builder.ts";
+import type { Dim } from "../gpu/tensor.ts";
 import type { DecoderGradients } from "../model/decoder_weights.ts";
 import { backwardDecoder, type PackedInputs, recordDecoder, recordPackedInputs } from "../model/forward.ts";
 import { lossHeadChunkBytes } from "../model/memory_plan.ts";
@@ -8,10 +9,11 @@ import type { Decoder } from "../model/policy.ts";
 import { type PlanSizes, SizedPlan } from "../model/sized_plan.ts";
 import { attentionBlocks } from "../ops/attention/blocks.ts";
 import { embeddingIndexInputs } from "../ops/embedding_index.ts";
-import { lossHead } from "../ops/loss_head.ts";
-import { lossValues } from "../ops/loss_settings.ts";
+import { type LossUnits, lossHead } from "../ops/loss_head.ts";
+import { isCoupled, type LossKind, lossValues } from "../ops/loss_settings.ts";
 import { recordIndexInputs } from "../ops/record_index.ts";
 import type { LossConfig } from "../schema/loss.ts";
+import { type BatchUnits, unitInputs } from "./batch_units.ts";
 import type { MicroBatch } from "./micro_batches.ts";
 
 /** Longest submit, in milliseconds: a device cannot be interrupted inside one, and drivers end those that take long. */
@@ -33,6 +35,8 @@ export class GradientPlan {
   private readonly clock: Clock;
   private readonly recomputedLayers: number;
   private readonly plan: SizedPlan;
+  /** The loss that the present plan computes. */
+  private kind: LossKind = "cross_entropy";
   /** Of the last run that nothing interrupted; unknown at first. */
   private msPerToken = Number.POSITIVE_INFINITY;
 
@@ -48,8 +52,10 @@ export class GradientPlan {
   async run(
     batch: MicroBatch,
     loss: LossConfig,
-    { between }: { readonly between?: () => Promise<void> },
+    { between, units }: { readonly between?: () => Promise<void>; readonly units?: BatchUnits },
   ): Promise<Float32Array> {
+    if (loss.kind !== this.kind) this.plan.dispose();
+    this.kind = loss.kind;
     const { ids, pos, end, src, target, weight, advantage, oldLogprob, refLogprob } = batch;
     const [T, R] = [ids.length, src.length];
     const plan = await this.plan.of({ tokens: T, records: R });
@@ -63,10 +69,14 @@ export class GradientPlan {
       ...{ src, target, weight, advantage, oldLogprob, refLogprob },
       ...index.inputs,
       ...recordIndexInputs(src, T),
+      ...(units === undefined ? {} : unitInputs(units)),
     };
     const split = between !== undefined || this.msPerToken * T > quantumMs[this.model.device.caps.deviceClass];
     const started = this.clock.monotonic();
-    const { stats } = await plan.run({ T, R, ...lossValues(loss), ...index.values }, inputs, { split, between });
+    const { stats } = await plan.run({ T, R, U: units?.count ?? 0, ...lossValues(loss), ...index.values }, inputs, {
+      split,
+      between,
+    });
     if (between === undefined) this.msPerToken = (this.clock.monotonic() - started) / T;
     return stats as Float32Array;
   }
@@ -78,6 +88,16 @@ export class GradientPlan {
 
   dispose(): void {
     this.plan.dispose();
+  }
+
+  private recordUnits(plan: PlanBuilder, R: Dim, records: number): LossUnits {
+    const U = plan.dim("U", records);
+    return {
+      unit: plan.input("unit", [R], "u32"),
+      off: plan.input("units.off", [records + 1], "u32"),
+      order: plan.input("units.order", [R], "u32"),
+      outside: plan.input("units.outside", [U, 4]),
+    };
   }
 
   private build({ tokens, records }: PlanSizes): Promise<Plan> {
@@ -97,9 +117,10 @@ export class GradientPlan {
         advantage: plan.input("advantage", [R]),
         oldLogprob: plan.input("oldLogprob", [R]),
         refLogprob: plan.input("refLogprob", [R]),
+        ...(isCoupled(this.kind) ? { units: this.recordUnits(plan, R, records) } : {}),
       },
       { w: this.gradients.head },
-      { chunkBytes: lossHeadChunkBytes },
+      { kind: this.kind, chunkBytes: lossHeadChunkBytes },
     );
     plan.output("stats", stats);
     backwardDecoder(plan, saved, dh, this.gradients);

@@ -30,7 +30,8 @@ export interface MicroBatch {
 }
 
 /**
- * Packs rows by first fit in their given order, so that one list of rows always makes the same micro-batches. Rows
+ * Packs rows in their given order, a new micro-batch where the next row does not fit: the tokens stand in one order
+ * whatever `microBatchTokens` is, so that gradients, summed over them in that order, are the same to the last bit. Rows
  * without records are left out: they have no loss.
  * @throws LeydenError "train_row" for a malformed row; "train_row_too_long" when one exceeds `microBatchTokens`
  */
@@ -40,9 +41,10 @@ export function packRows(rows: readonly TrainRow[], limits: RowLimits): MicroBat
     checkRow(row, index, limits);
     if (row.src.length === 0) continue;
     const length = row.ids.length;
-    const open = bins.find((bin) => bin.tokens + length <= limits.microBatchTokens);
-    if (open === undefined) bins.push({ tokens: length, rows: [index] });
-    else {
+    const open = bins.at(-1);
+    if (open === undefined || open.tokens + length > limits.microBatchTokens) {
+      bins.push({ tokens: length, rows: [index] });
+    } else {
       open.tokens += length;
       open.rows.push(index);
     }
@@ -104,7 +106,7 @@ function checkRow(row: TrainRow, index: number, limits: RowLimits): void {
     );
   }
   for (const name of ["pos", "end"] as const) requireLength(index, name, row[name]?.length, tokens);
-  for (const name of ["target", "weight", "advantage", "oldLogprob", "refLogprob"] as const) {
+  for (const name of ["target", "weight", "advantage", "oldLogprob", "refLogprob", "unit"] as const) {
     requireLength(index, name, row[name]?.length, records);
   }
   if (limits.needsRefLogprob === true && records > 0 && row.refLogprob === undefined) {

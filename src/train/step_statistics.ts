@@ -37,7 +37,7 @@ export class StepStatistics {
   private computed = 0;
 
   constructor(loss: LossConfig) {
-    this.isPolicy = loss.kind === "ppo";
+    this.isPolicy = loss.kind !== "cross_entropy";
   }
 
   /** Adds one micro-batch's records; `stats` is row-major (R, 8). */

@@ -2,10 +2,13 @@ import { FormatError } from "../core/errors.ts";
 import { decodePacked, encodePacked } from "../model/packed_file.ts";
 import { PackedTensors } from "../model/packed_tensors.ts";
 import type { Policy } from "../model/policy.ts";
+import { ScorePlan } from "../model/score_plan.ts";
+import { isCoupled } from "../ops/loss_settings.ts";
 import type { TrainRow, UpdateResult } from "../schema/engine.ts";
 import type { LossConfig, OptimizerConfig } from "../schema/loss.ts";
+import { StepUnits } from "./batch_units.ts";
 import { GradientPlan, type GradientPlanOptions } from "./gradient_plan.ts";
-import { packRows } from "./micro_batches.ts";
+import { type MicroBatch, packRows } from "./micro_batches.ts";
 import { Optimizer } from "./optimizer.ts";
 import { type RecordStatistics, StepStatistics, statColumns } from "./step_statistics.ts";
 
@@ -42,6 +45,7 @@ export class Trainer {
   private readonly options: TrainerOptions;
   private readonly optimizer: Optimizer;
   private readonly plan: GradientPlan;
+  private scorePlan: ScorePlan | null = null;
   /** Of the gradients added since the last step: their records' statistics, and whether any record has weight. */
   private collected: { statistics: StepStatistics | null; weighted: boolean } = { statistics: null, weighted: false };
   private skipped = 0;
@@ -133,8 +137,9 @@ export class Trainer {
     this.collected.weighted ||= rows.some((row) => row.weight.some((w) => w !== 0));
     const firstRecord = recordOffsets(rows);
     const stats = new Float32Array(statColumns.width * (firstRecord.at(-1) as number));
+    const units = isCoupled(loss.kind) ? await this.unitsOf(rows, batches, loss) : undefined;
     for (const [i, batch] of batches.entries()) {
-      const got = await this.plan.run(batch, loss, hooks);
+      const got = await this.plan.run(batch, loss, { ...hooks, ...(units && { units: units.of(i) }) });
       statistics.add(batch, got);
       this.collected.statistics.add(batch, got);
       for (const { row, firstRecord: from } of batch.rows) {
@@ -145,6 +150,22 @@ export class Trainer {
       if (i < batches.length - 1) await hooks.between?.();
     }
     return { statistics: statistics.result(), stats };
+  }
+
+  /** Where the step's sequences lie; those that no micro-batch holds whole are scored first. */
+  private async unitsOf(
+    rows: readonly TrainRow[],
+    batches: readonly MicroBatch[],
+    loss: LossConfig,
+  ): Promise<StepUnits> {
+    const units = new StepUnits(rows, batches);
+    if (!units.needsScores) return units;
+    this.scorePlan ??= new ScorePlan(this.model, this.options.microBatchTokens);
+    for (const [i, batch] of batches.entries()) {
+      const scores = await this.scorePlan.run(batch, batch, loss.temperature);
+      units.measure(i, recordLogprobs(scores), loss);
+    }
+    return units;
   }
 
   /** The optimizer's moments as the bytes of a safetensors file, with the number of steps in its metadata. */
@@ -171,6 +192,7 @@ export class Trainer {
   /** Releases everything but the model. */
   dispose(): void {
     this.plan.dispose();
+    this.scorePlan?.dispose();
     this.optimizer.dispose();
     this.gradients.dispose();
   }

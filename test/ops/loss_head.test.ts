@@ -4,6 +4,7 @@
  * fewer records than planned; weight 0 beside NaN; NaN that must be seen; logits far apart; ratio beyond +-20.
  */
 import { describe, expect, it } from "#test";
+import type { Plan } from "../../src/gpu/plan.ts";
 import { PlanBuilder } from "../../src/gpu/plan_builder.ts";
 import type { Tensor } from "../../src/gpu/tensor.ts";
 import { lossHead, scoreHead } from "../../src/ops/loss_head.ts";
@@ -166,21 +167,23 @@ describe("loss head", () => {
     });
   }
 
-  it("scores without gradients, and one plan serves any loss", async () => {
+  it("scores without gradients, and one plan serves any numbers of its loss", async () => {
     const device = await testDevice();
     const c = drawCase(6, 8, 13, 10);
-    const plan = new PlanBuilder(device, "score");
-    plan.output("stats", scoreHead(plan, recordsOf(plan, 6, 8, 13, 10)));
-    const built = await plan.build();
+    const plans = { cross_entropy: new PlanBuilder(device, "score"), ppo: new PlanBuilder(device, "score") };
+    const built = {
+      cross_entropy: await scores(plans.cross_entropy, "cross_entropy"),
+      ppo: await scores(plans.ppo, "ppo"),
+    };
     const inputs = Object.fromEntries(
       Object.entries({ ...hostInputs(c), w: Float32Array.from(c.w) }).filter(([name]) => !name.startsWith("records.")),
     );
     for (const [, part] of losses) {
       const loss = { ...base, ...part };
-      const { stats } = await built.run(lossValues(loss), inputs);
+      const { stats } = await built[loss.kind as keyof typeof built].run(lossValues(loss), inputs);
       expectClose("stats", stats as Float32Array, statsOf(c, loss), 1e-5);
     }
-    built.dispose();
+    for (const plan of Object.values(built)) plan.dispose();
   });
 
   it("refuses shapes that do not fit and temperatures that are none", async () => {
@@ -197,7 +200,7 @@ describe("loss head", () => {
       expect(() => lossValues({ ...base, temperature })).toThrow(`A loss cannot use temperature ${temperature}.`);
     }
     expect(() => lossValues({ ...base, clipLow: Number.NaN })).toThrow("A loss cannot use clipLow NaN.");
-    expect(() => lossValues({ ...base, kind: "gspo" as "ppo" })).toThrow('There is no loss "gspo"');
+    expect(() => lossValues({ ...base, kind: "a2c" as "ppo" })).toThrow('There is no loss "a2c"');
   });
 });
 
@@ -213,4 +216,10 @@ function recordsOf(plan: PlanBuilder, T: number, C: number, V: number, R: number
     oldLogprob: plan.input("oldLogprob", [R]),
     refLogprob: plan.input("refLogprob", [R]),
   };
+}
+
+/** A scoring plan of a loss over 10 records. */
+function scores(plan: PlanBuilder, kind: "cross_entropy" | "ppo"): Promise<Plan> {
+  plan.output("stats", scoreHead(plan, recordsOf(plan, 6, 8, 13, 10), { kind }));
+  return plan.build();
 }

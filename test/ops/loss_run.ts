@@ -81,7 +81,7 @@ export async function computeLoss(device: Device, c: LossCase, run: LossRun): Pr
     refLogprob: plan.input("refLogprob", [R]),
   };
   const into = run.before === undefined ? { w: dw } : { w: dw, h: { ...dh, shape: [T, c.C] } };
-  const out = lossHead(plan, inputs, into, run.options);
+  const out = lossHead(plan, inputs, into, { kind: run.loss.kind, ...run.options });
   for (const [name, tensor] of Object.entries({ stats: out.stats, dh: out.dh, dw })) plan.output(name, tensor);
   const built = await plan.build();
   const read = await built.run({ R: c.src.length, T: c.T, ...lossValues(run.loss) }, hostInputs(c));

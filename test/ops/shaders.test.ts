@@ -11,10 +11,9 @@ const fragments = Object.entries(wgsl).filter(([, code]) => !code.includes("@com
 const modules: readonly (readonly [string, string])[] = [
   ...Object.entries(wgsl).filter(([, code]) => code.includes("@compute")),
   ["sample, one invocation per row", wgsl.sample.replace(wgsl.lanes_shared, wgsl.lanes_alone)],
-  ...lossKinds.map((kind) => [
-    `loss_head, ${kind}`,
-    wgsl.loss_head.replace(wgsl.loss_cross_entropy, wgsl[`loss_${kind}`]),
-  ] as const),
+  ...lossKinds.map(
+    (kind) => [`loss_head, ${kind}`, wgsl.loss_head.replace(wgsl.loss_cross_entropy, wgsl[`loss_${kind}`])] as const,
+  ),
   ["paged_attention, odd heads", wgsl.paged_attention.replace(wgsl.head_vectors, wgsl.head_scalars)],
   ["paged_attention, pages of halves", wgsl.paged_attention.replace(wgsl.head_vectors, wgsl.head_halves)],
   ["paged_attention_shared, tiles", wgsl.paged_attention_shared.replace(wgsl.tile_of_one, wgsl.tile_of_four)],

@@ -25,11 +25,12 @@ function ids(n: number, from = 0): number[] {
 }
 
 describe("packRows", () => {
-  it("packs by first fit in order", () => {
+  it("packs in order, whatever fits", () => {
     const rows = [6, 5, 4, 3, 2].map((n) => row(ids(n)));
     expect(packRows(rows, limits).map((b) => b.rows.map((r) => r.row))).toEqual([
-      [0, 2],
-      [1, 3, 4],
+      [0],
+      [1, 2],
+      [3, 4],
     ]);
   });
 
