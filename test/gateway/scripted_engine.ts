@@ -7,6 +7,8 @@ import { FakeEngine } from "./fake_model.ts";
 /** Samples given texts, each as tokens no encoder would choose: one per character where it can. */
 export class ScriptedEngine extends FakeEngine {
   readonly texts: string[] = [];
+  /** Why the replies end. */
+  finish: "stop" | "length" = "stop";
   private readonly codec: ChatFormat;
 
   constructor(codec: ChatFormat) {
@@ -23,7 +25,9 @@ export class ScriptedEngine extends FakeEngine {
     return this.codec.tokenizer.decode(Array.from(ids));
   }
 
-  override async generate({ id }: GenerateRequest): Promise<GenerateResult> {
+  override async generate(request: GenerateRequest): Promise<GenerateResult> {
+    const { id } = request;
+    this.requests.push(request);
     const { tokenizer, stopIds } = this.codec;
     const text = this.texts.shift() ?? "done";
     const parts = text.split(/(<\/?tool_call>|)/).filter((part) => part !== "");
@@ -31,6 +35,6 @@ export class ScriptedEngine extends FakeEngine {
     const sampled = Int32Array.from([...ids, stopIds[0] as number]);
     const logprobs = new Float32Array(sampled.length).fill(-1);
     const versions = new Int32Array(sampled.length).fill(1);
-    return { id, ids: sampled, logprobs, versions, finishReason: "stop", cachedTokens: 0, truncated: false };
+    return { id, ids: sampled, logprobs, versions, finishReason: this.finish, cachedTokens: 0, truncated: false };
   }
 }

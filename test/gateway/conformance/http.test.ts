@@ -27,10 +27,14 @@ describe("fact", () => {
   it("2: a key is taken as bearer, x-api-key or x-goog-api-key in any dialect, and may be the session", async () => {
     const rollout = await server.rollout();
     const key = await server.app.issueKey(rollout, "0");
-    const headers = [{ authorization: `Bearer ${key}` }, { "x-api-key": key }, { "x-goog-api-key": key }];
+    const headers: Record<string, string>[] = [
+      { authorization: `Bearer ${key}` },
+      { "x-api-key": key },
+      { "x-goog-api-key": key },
+    ];
     for (const [path, body] of paths) {
       for (const shown of headers) {
-        const init = { method: "POST", body: JSON.stringify(body), headers: shown as Record<string, string> };
+        const init = { method: "POST", body: JSON.stringify(body), headers: shown };
         expect((await fetch(`${server.url}${path}`, init)).status, path).toBe(200);
       }
       const bad = await fetch(`${server.url}${path}`, { method: "POST", body: JSON.stringify(body) });
