@@ -1,3 +1,4 @@
+import { textFolder } from "../io/tokenizer_folder.ts";
 import type { Files } from "../schema/files.ts";
 
 /** Files of a model folder that say how its tokens are text and how it is sampled. */
@@ -17,7 +18,8 @@ const names = [
 const templateFolder = "additional_chat_templates";
 
 /** Those of a model folder's text files that are there, by name; the name may begin with a folder. */
-export async function modelTextFiles(files: Files, folder: string): Promise<Record<string, Uint8Array>> {
+export async function modelTextFiles(files: Files, modelFolder: string): Promise<Record<string, Uint8Array>> {
+  const folder = await textFolder(files, modelFolder);
   const found: Record<string, Uint8Array> = {};
   for (const name of [...names, ...(await templateNames(files, folder))]) {
     const path = files.join(folder, name);

@@ -1,5 +1,6 @@
 import type { ServedModel } from "../../gateway/deps.ts";
 import { NullEngine } from "../engine/null_engine.ts";
+import { modelPlace } from "../io/adapter_base.ts";
 import { parseHfConfig } from "../io/hf_config.ts";
 import { readJson } from "../io/json_file.ts";
 import { readTokenizerFiles } from "../io/tokenizer_folder.ts";
@@ -20,7 +21,7 @@ export async function openNullModel(
 ): Promise<ServedModel> {
   const tokenizerFiles = await readTokenizerFiles(files, modelFolder);
   const codec = ChatFormat.load(tokenizerFiles, { date: new Date(clock.now()) });
-  const path = files.join(modelFolder, "config.json");
+  const path = files.join((await modelPlace(files, modelFolder)).base, "config.json");
   const config = parseHfConfig(await readJson(files, path), path);
   const { vocabSize, contextLength } = familyOf(config).describe(config);
   const control = new Set(codec.tokenizer.addedTokens.map(({ id }) => id));

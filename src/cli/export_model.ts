@@ -3,12 +3,12 @@ import type { FileDType } from "../core/dtype.ts";
 import { FormatError } from "../core/errors.ts";
 import { sizeOf } from "../core/shape.ts";
 import type { HfConfig } from "../io/hf_config.ts";
-import { ModelFolder } from "../io/model_folder.ts";
 import { isFloatDType, type TensorSource } from "../io/safetensors.ts";
 import { saveModel } from "../io/save_model.ts";
 import { weightsSha256 } from "../io/weights_hash.ts";
 import { familyOf } from "../model/families/registry.ts";
 import type { Files } from "../schema/files.ts";
+import { type MergedFolder, openMerged } from "./merged_weights.ts";
 
 /** What an export wrote. */
 export interface ExportedModel {
@@ -37,7 +37,8 @@ const overflow: Readonly<Record<FileDType, number>> = {
 const weightFile = /^model(-\d{5}-of-\d{5})?\.safetensors(\.index\.json|\.partial)?$/;
 
 /**
- * Writes a model folder anew: config.json, model.safetensors in one file, and whatever says how its tokens are text.
+ * Writes a model folder anew: config.json, model.safetensors in one file, and whatever says how its tokens are text. A
+ * PEFT folder's adapter is merged into its base model's weights.
  * `dtype` null keeps each tensor's own type. What an earlier model left in `to` is removed, other files stay.
  * @throws FormatError of the source; "dtype_overflow" when a weight is too large for the type
  */
@@ -47,7 +48,7 @@ export async function exportModel(
   to: string,
   dtype: FileDType | null,
 ): Promise<ExportedModel> {
-  const folder = await ModelFolder.open(files, from);
+  const folder = await openMerged(files, from);
   const isRedundant = redundancy(folder.config);
   const kept = folder.names.filter((name) => !isRedundant(name));
   const tensors = kept.map((name) => tensorSource(folder, name, dtype));
@@ -79,7 +80,7 @@ function redundancy(config: HfConfig): (name: string) => boolean {
 }
 
 /** @throws FormatError "safetensors_dtype" for a tensor of numbers that are no floats */
-function tensorSource(folder: ModelFolder, name: string, dtype: FileDType | null): TensorSource {
+function tensorSource(folder: MergedFolder, name: string, dtype: FileDType | null): TensorSource {
   const { dtype: own, shape } = folder.entry(name);
   if (!isFloatDType(own)) {
     throw new FormatError("safetensors_dtype", `${folder.path}: tensor "${name}" is ${own}, not F32, F16 or BF16.`, {

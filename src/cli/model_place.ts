@@ -1,5 +1,6 @@
 import { FormatError } from "../core/errors.ts";
 import { RunFolder } from "../experiment/run_folder.ts";
+import { modelPlace } from "../io/adapter_base.ts";
 import { type HfConfig, parseHfConfig } from "../io/hf_config.ts";
 import { readJson } from "../io/json_file.ts";
 import type { Files } from "../schema/files.ts";
@@ -28,8 +29,11 @@ export async function modelFolderOf(files: Files, path: string): Promise<string>
   });
 }
 
-/** A model folder's config.json. @throws FormatError "file_missing" | "json" | "config_json" */
+/**
+ * A model folder's config.json, or that of an adapter's base model.
+ * @throws FormatError "file_missing" | "json" | "config_json" | "adapter_base"
+ */
 export async function readModelConfig(files: Files, folder: string): Promise<HfConfig> {
-  const path = files.join(folder, "config.json");
+  const path = files.join((await modelPlace(files, folder)).base, "config.json");
   return parseHfConfig(await readJson(files, path), path);
 }

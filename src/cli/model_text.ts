@@ -1,7 +1,8 @@
 import { FormatError } from "../core/errors.ts";
+import { modelPlace } from "../io/adapter_base.ts";
 import { idList } from "../io/hf_config.ts";
 import { readJsonIfThere } from "../io/json_file.ts";
-import { readTokenizerFiles } from "../io/tokenizer_folder.ts";
+import { readTokenizerFiles, textFolder } from "../io/tokenizer_folder.ts";
 import type { Files } from "../schema/files.ts";
 import { folderStopIds } from "../text/stop_ids.ts";
 import { Tokenizer } from "../text/tokenizer.ts";
@@ -16,13 +17,14 @@ export interface ModelText {
 
 /** Reads what a model folder says about text. @throws FormatError "json" | "tokenizer_json" */
 export async function readModelText(files: Files, folder: string): Promise<ModelText> {
-  if (await files.exists(files.join(folder, "tokenizer.json"))) {
+  if (await files.exists(files.join(await textFolder(files, folder), "tokenizer.json"))) {
     const text = await readTokenizerFiles(files, folder);
     const tokenizer = Tokenizer.load(text);
     return { folder, tokenizer, stopIds: folderStopIds(text, tokenizer) };
   }
+  const { base } = await modelPlace(files, folder);
   const configs = ["generation_config.json", "config.json"].map((name) =>
-    readJsonIfThere(files, files.join(folder, name)),
+    readJsonIfThere(files, files.join(base, name)),
   );
   const listed = (await Promise.all(configs)).flatMap((json) =>
     idList((json as { eos_token_id?: unknown } | null)?.eos_token_id),

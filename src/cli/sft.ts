@@ -1,6 +1,5 @@
 import { modelTextFiles } from "../app/model_text_files.ts";
 import { openDevice } from "../gpu/device.ts";
-import { ModelFolder } from "../io/model_folder.ts";
 import { readTokenizerFiles } from "../io/tokenizer_folder.ts";
 import { defaultBudgetBytes, memoryPlan } from "../model/memory_plan.ts";
 import { Model } from "../model/model.ts";
@@ -8,6 +7,7 @@ import { Tokenizer } from "../text/tokenizer.ts";
 import { runSft, type SftSchedule, type SftStep } from "../train/sft.ts";
 import { Trainer } from "../train/trainer.ts";
 import type { Command, CommandContext } from "./command.ts";
+import { openMerged } from "./merged_weights.ts";
 import { readModelConfig } from "./model_place.ts";
 import { openSftDataset } from "./sft_data.ts";
 
@@ -112,7 +112,7 @@ function scheduleOf({ args }: CommandContext): SftSchedule {
 async function startModel({ args, platform }: CommandContext, folder: string, seed: number): Promise<Model> {
   const { files } = platform;
   if (!args.flag("init")) {
-    const weights = await ModelFolder.open(files, folder);
+    const weights = await openMerged(files, folder);
     return Model.load(await openDevice(await platform.gpu()), weights.config, weights);
   }
   const config = await readModelConfig(files, folder);

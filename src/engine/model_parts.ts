@@ -8,6 +8,7 @@ import { weightsSha256 } from "../io/weights_hash.ts";
 import type { Adapter } from "../model/lora/adapter.ts";
 import { defaultBudgetBytes, memoryPlan } from "../model/memory_plan.ts";
 import type { Model } from "../model/model.ts";
+import type { Decoder } from "../model/policy.ts";
 import { pageTokens } from "../ops/kv_pages.ts";
 import type { AccumulateRequest, EngineInfo, ScoreRequest, ScoreResult, UpdateRequest } from "../schema/engine.ts";
 import type { CriticResult, CriticUpdateRequest, ScoreRowsRequest, ScoreRowsResult } from "../schema/row_scores.ts";
@@ -28,7 +29,7 @@ export interface ModelPartsDeps {
   /** Where an adapter's folder says its model is. */
   readonly basePath?: string;
   /** The frozen policy that KL terms are measured against, on the same device; null when there are none. */
-  readonly reference?: Model | null;
+  readonly reference?: Decoder | null;
   /** A critic's model, on the same device; null when none learns. */
   readonly critic?: Model | null;
   readonly options: EngineOptions;
@@ -58,7 +59,7 @@ export class ModelParts implements EngineParts {
     const { device, description: d } = model;
     const budgetBytes = options.memoryBytes || defaultBudgetBytes(device.caps.deviceClass);
     const plan = memoryPlan(d, {
-      budgetBytes: budgetBytes - (reference?.parameters.bytes ?? 0) - criticShare * (critic?.parameters.bytes ?? 0),
+      budgetBytes: budgetBytes - 0 - criticShare * (critic?.parameters.bytes ?? 0),
       limits: device.caps.limits,
       train: options.train,
       ...(options.microBatchTokens === 0 ? {} : { microBatchTokens: options.microBatchTokens }),

@@ -1,10 +1,12 @@
 import type { Clock } from "../core/clock.ts";
 import { openDevice } from "../gpu/device.ts";
 import type { DecodeText } from "../infer/stops.ts";
+import { modelPlace } from "../io/adapter_base.ts";
 import { ModelFolder } from "../io/model_folder.ts";
-import { readTokenizerFiles } from "../io/tokenizer_folder.ts";
+import { readTokenizerFiles, textFolder } from "../io/tokenizer_folder.ts";
 import { memoryWeights } from "../model/memory_weights.ts";
 import { Model } from "../model/model.ts";
+import type { Decoder } from "../model/policy.ts";
 import type { Files } from "../schema/files.ts";
 import { Tokenizer } from "../text/tokenizer.ts";
 import { adapterMoments, openAdapters } from "./adapter_files.ts";
@@ -14,6 +16,7 @@ import type { ModelState } from "./engine_parts.ts";
 import { parseEngineFaults } from "./faults.ts";
 import { LocalEngine } from "./local_engine.ts";
 import { ModelParts } from "./model_parts.ts";
+import { openDecoder } from "./open_decoder.ts";
 
 /** What an engine needs of its platform. */
 export interface EngineHost {
@@ -26,10 +29,11 @@ export interface EngineHost {
  * Opens an engine in this thread: device, model, optimizer.
  * @throws EnvironmentError "no_adapter"; FormatError for the model's files; LeydenError when memory does not suffice
  */
-export async function openLocalEngine(host: EngineHost, options: EngineOptions): Promise<LocalEngine> {
-  const faults = parseEngineFaults(options.faults);
+export async function openLocalEngine(host: EngineHost, asked: EngineOptions): Promise<LocalEngine> {
+  const faults = parseEngineFaults(asked.faults);
+  const options = await withAdapterFolder(host.files, asked);
   const folder = await ModelFolder.open(host.files, options.modelFolder);
-  const decodeText = await textDecoder(host.files, options.modelFolder);
+  const decodeText = await textDecoder(host.files, asked.modelFolder);
   return LocalEngine.open({
     open: (state) => openParts(host, options, folder, decodeText, state),
     clock: host.clock,
@@ -38,6 +42,18 @@ export async function openLocalEngine(host: EngineHost, options: EngineOptions):
     faults,
     policy: { inFlight: options.inFlight, stepsPerQuantum: options.stepsPerQuantum },
   });
+}
+
+/**
+ * A PEFT folder as the model means its base model with that adapter: the only one when none is asked for, else what the
+ * first continues from if it has no folder of its own.
+ */
+async function withAdapterFolder(files: Files, options: EngineOptions): Promise<EngineOptions> {
+  const { base, lora } = await modelPlace(files, options.modelFolder);
+  if (lora === null) return options;
+  const [first = { name: "policy", folder: "", lora }, ...others] = options.adapters;
+  const folder = first.folder === "" ? options.modelFolder : first.folder;
+  return { ...options, modelFolder: base, adapters: [{ ...first, folder }, ...others] };
 }
 
 async function openParts(
@@ -71,13 +87,12 @@ async function openParts(
   }
 }
 
-/** The model beside its adapters is their reference too, where that is the folder asked for. */
-async function openReference(files: Files, model: Model, options: EngineOptions): Promise<Model | null> {
-  const { referenceFolder, modelFolder, adapters } = options;
+/** The reference policy; the frozen model beside the adapters serves for it too, where that is its folder. */
+async function openReference(files: Files, model: Model, options: EngineOptions): Promise<Decoder | null> {
+  const { referenceFolder, modelFolder, adapters, weights: type } = options;
   if (referenceFolder === "") return null;
-  if (adapters.length > 0 && files.absolute(referenceFolder) === files.absolute(modelFolder)) return model;
-  const folder = await ModelFolder.open(files, referenceFolder);
-  return Model.load(model.device, folder.config, folder, { type: options.weights });
+  const loaded = new Map(adapters.length > 0 ? [[files.absolute(modelFolder), model] as const] : []);
+  return openDecoder(files, model.device, referenceFolder, { type, loaded });
 }
 
 async function restoreOptimizers(
@@ -101,7 +116,7 @@ async function savedMoments(files: Files, { optimizerFolder }: EngineOptions): P
 
 /** How sampled ids are text, for stop strings; a model without a tokenizer is asked by ids alone. */
 async function textDecoder(files: Files, folder: string): Promise<DecodeText> {
-  if (!(await files.exists(files.join(folder, "tokenizer.json")))) return () => "";
+  if (!(await files.exists(files.join(await textFolder(files, folder), "tokenizer.json")))) return () => "";
   const tokenizer = Tokenizer.load(await readTokenizerFiles(files, folder));
   return (ids) => tokenizer.decode(ids, { continuation: true });
 }

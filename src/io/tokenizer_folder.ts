@@ -1,13 +1,22 @@
 import { FormatError } from "../core/errors.ts";
 import type { Files } from "../schema/files.ts";
 import type { JsonObject, TokenizerFiles } from "../schema/tokenizer_files.ts";
+import { modelPlace } from "./adapter_base.ts";
 import { readJson, readJsonIfThere } from "./json_file.ts";
+
+/** The folder with a model's text files: its own, or its base model's for an adapter without any. */
+export async function textFolder(files: Files, folder: string): Promise<string> {
+  if (await files.exists(files.join(folder, "tokenizer.json"))) return folder;
+  return (await modelPlace(files, folder)).base;
+}
 
 /**
  * Reads everything about text from a model folder.
  * @throws FormatError "tokenizer_missing" when it has no tokenizer.json; "json" for a file that is not JSON
  */
-export async function readTokenizerFiles(files: Files, folder: string): Promise<TokenizerFiles> {
+export async function readTokenizerFiles(files: Files, modelFolder: string): Promise<TokenizerFiles> {
+  const { base } = await modelPlace(files, modelFolder);
+  const folder = await textFolder(files, modelFolder);
   const path = files.join(folder, "tokenizer.json");
   if (!(await files.exists(path))) {
     throw new FormatError("tokenizer_missing", `${folder} has no tokenizer.json.`, {
@@ -22,7 +31,7 @@ export async function readTokenizerFiles(files: Files, folder: string): Promise<
     tokenizerConfig: await object("tokenizer_config.json"),
     specialTokensMap: await object("special_tokens_map.json"),
     generationConfig: await object("generation_config.json"),
-    modelConfig: await object("config.json"),
+    modelConfig: asObject(await readJsonIfThere(files, files.join(base, "config.json"))),
     chatTemplates: await readTemplates(files, folder),
   };
 }

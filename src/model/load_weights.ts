@@ -48,7 +48,11 @@ export async function loadWeights(source: WeightSource, form: SavedForm, paramet
   }
 }
 
-function matchTensors(source: WeightSource, form: SavedForm): Match[] {
+/**
+ * The tensors of a form with their names in a source that holds exactly them.
+ * @throws FormatError "tensor_missing" | "tensor_shape" | "tensor_unknown" naming the tensors
+ */
+export function matchTensors(source: WeightSource, form: SavedForm): Match[] {
   const { tensors: wanted, prefix } = form;
   const present = new Set(source.names);
   const inBase = (name: string): string => name.replace(prefix, "");

@@ -86,6 +86,16 @@ export interface TrainConfig {
   maxGradNorm: number;
   /** Tokens of one micro-batch; 0 lets the memory plan choose. */
   microBatchTokens: number;
+  /** Lowest blocks whose inner tensors the backward pass computes again; "auto": as many as the memory asks for. */
+  recomputedLayers: number | "auto";
+  /** Rank of the LoRA adapter that is trained in place of the weights; 0 trains all weights. */
+  loraRank: number;
+  /** The adapter's factor is loraAlpha / loraRank, or loraAlpha / sqrt(loraRank) with rank stabilisation. */
+  loraAlpha: number;
+  /** Linear layers that get an adapter, as PEFT's target_modules: names, or "all-linear". */
+  loraTargets: "all-linear" | string[];
+  /** Rank stabilisation (rsLoRA). */
+  rslora: boolean;
   /** Reward of a rollout without one: a number, or "drop" to leave it out of its group. */
   missingReward: number | "drop";
 }
@@ -147,5 +157,10 @@ export const trainSchema: z.ZodType<TrainConfig, unknown> = z.strictObject({
   weightDecay: z.number().min(0).default(0),
   maxGradNorm: z.number().min(0).default(1),
   microBatchTokens: count.default(0),
+  recomputedLayers: z.union([count, z.literal("auto")]).default("auto"),
+  loraRank: count.default(0),
+  loraAlpha: z.number().positive().default(32),
+  loraTargets: z.union([z.literal("all-linear"), z.array(z.string().min(1)).min(1)]).default("all-linear"),
+  rslora: z.boolean().default(false),
   missingReward: z.union([z.number(), z.literal("drop")]).default(0),
 });
