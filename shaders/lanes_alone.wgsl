@@ -8,7 +8,7 @@ fn same_for_row(value: u32, lane: u32) -> u32 { return value; }
 fn value_from(value: u32, owner: u32, lane: u32) -> u32 { return value; }
 fn count_before(count: u32, lane: u32) -> u32 { return 0u; }
 
-struct Measure { count: u32, mass: f32 }
+struct Measure { count: vec4f, mass: vec4f }
 fn sum_measure(value: Measure, lane: u32) -> Measure { return value; }
 
 struct Top { value: f32, id: u32, broken: u32 }

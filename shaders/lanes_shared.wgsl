@@ -33,20 +33,24 @@ fn count_before(count: u32, lane: u32) -> u32 {
   return before;
 }
 
-struct Measure { count: u32, mass: f32 }
+/// Four counts, whole numbers below 2^24, and four masses.
+struct Measure { count: vec4f, mass: vec4f }
+
+var<workgroup> lane_counts: array<vec4f, WG>;
+var<workgroup> lane_masses: array<vec4f, WG>;
 
 fn sum_measure(value: Measure, lane: u32) -> Measure {
-  lane_u[lane] = value.count;
-  lane_f[lane] = value.mass;
+  lane_counts[lane] = value.count;
+  lane_masses[lane] = value.mass;
   workgroupBarrier();
   for (var half = dims.half_lanes; half > 0u; half /= 2u) {
     if (lane < half) {
-      lane_u[lane] += lane_u[lane + half];
-      lane_f[lane] += lane_f[lane + half];
+      lane_counts[lane] += lane_counts[lane + half];
+      lane_masses[lane] += lane_masses[lane + half];
     }
     workgroupBarrier();
   }
-  let total = Measure(lane_u[0], lane_f[0]);
+  let total = Measure(lane_counts[0], lane_masses[0]);
   workgroupBarrier();
   return total;
 }

@@ -4,9 +4,10 @@
 //
 // Truncation, in this order: top-k keeps the k largest logits; top-p, on what is left, renormalised, keeps token i when
 // the mass of more likely tokens is below p; min-p drops w_i < minP * (largest w = 1). Equal logits rank by lower id.
-// Nothing is sorted: logits map to u32 keys of the same order, and both cuts are found bit by bit, most significant
-// first, as the largest key whose tokens at or above it number >= k (or weigh >= p). Sums run in one fixed order and
-// all terms are >= 0, so the mass is monotone in the key in f32 too and the search is exact and deterministic.
+// Nothing is sorted: logits map to u32 keys of the same order, and either cut is the largest key whose tokens at or above
+// it number >= k (or weigh >= p). It is enclosed between two keys; each pass over the row measures four keys between
+// them and leaves a fifth of the range, until one token or one key is left. Sums run in one fixed order and all terms
+// are >= 0, so the mass is monotone in the key in f32 too and the search is exact and deterministic.
 //
 // The draw inverts the cumulative distribution in id order: the first kept id whose cumulative weight exceeds
 // u * total, u = threefry_uniform(key, counter + drawn). Temperature 0 takes the likeliest id and reports its
@@ -19,7 +20,7 @@
 // Sources: top-p Holtzman et al. 2019 (arXiv:1904.09751), min-p Nguyen et al. 2024 (arXiv:2407.01082).
 struct Dims {
   rows: u32, vocab: u32, sequences: u32, stride: u32, stop_count: u32, max_pages: u32, page_tokens: u32, step: u32,
-  forced_steps: u32, key_bits: u32, half_lanes: u32
+  forced_steps: u32, half_lanes: u32
 }
 
 @group(0) @binding(0) var<uniform> dims: Dims;
@@ -79,55 +80,125 @@ fn top_of(base: u32, lane: u32) -> Top {
   return best_top(top, lane);
 }
 
-/// Number and weight of the logits whose key is at least `key`.
-fn measure(row: Row, key: u32, lane: u32) -> Measure {
-  var sum = Measure(0u, 0.0);
-  for (var c = lane; c < dims.vocab; c += LANES) {
-    let v = logits[row.base + c];
-    if (key_of(v) >= key) {
-      sum.count += 1u;
-      sum.mass += weight(row, v);
-    }
+/// Key of -inf, the least there is.
+const LEAST_KEY = 0x007fffffu;
+
+/// Number and weight of the logits whose key is at least each of four keys. Four logits at a time: what a loop costs a
+/// software adapter weighs as much as what is done in it.
+fn measure(row: Row, keys: vec4u, lane: u32) -> Measure {
+  let least = max(keys, vec4u(LEAST_KEY));
+  let bounds = vec4f(value_of(least.x), value_of(least.y), value_of(least.z), value_of(least.w));
+  var sum = Measure(vec4f(), vec4f());
+  for (var c = lane; c < dims.vocab; c += 4u * LANES) {
+    let ids = vec4u(c, c + LANES, c + 2u * LANES, c + 3u * LANES);
+    let at = row.base + min(ids, vec4u(dims.vocab - 1u));
+    let v = vec4f(logits[at.x], logits[at.y], logits[at.z], logits[at.w]);
+    let w = vec4f(weight(row, v.x), weight(row, v.y), weight(row, v.z), weight(row, v.w));
+    let there = ids < vec4u(dims.vocab);
+    let reached = array<vec4<bool>, 4>(
+      there & (v >= vec4f(bounds.x)), there & (v >= vec4f(bounds.y)),
+      there & (v >= vec4f(bounds.z)), there & (v >= vec4f(bounds.w)));
+    sum.count += vec4f(how_many(reached[0]), how_many(reached[1]), how_many(reached[2]), how_many(reached[3]));
+    sum.mass += vec4f(mass_of(reached[0], w), mass_of(reached[1], w), mass_of(reached[2], w), mass_of(reached[3], w));
   }
   return sum_measure(sum, lane);
 }
 
+fn how_many(which: vec4<bool>) -> f32 { return dot(select(vec4f(), vec4f(1.0), which), vec4f(1.0)); }
+fn mass_of(which: vec4<bool>, weights: vec4f) -> f32 { return dot(select(vec4f(), weights, which), vec4f(1.0)); }
+
 /// What truncation keeps: every key above `key`, of those equal to it the first `ties` by id, all of weight >= floor.
 struct Cut { key: u32, ties: u32, floor: f32 }
 
-/// The top-k cut (k = 0: none) and within it the top-p cut (p >= 1: none). Probes 0..bits-1 find the k-th largest key,
-/// probe `bits` counts what lies above it; the same again for the mass p. One loop, so that shaders inline one measure.
-fn find_cut(row: Row, k: u32, p: f32, lane: u32) -> Cut {
-  let bits = dims.key_bits;
-  let first = select(bits, 0u, k > 0u);
-  let end = select(bits + 1u, 2u * bits + 2u, p < 1.0);
-  var cut = Cut(0u, NONE, 0.0);
-  var key = 0u;
-  var wanted = 0.0;
-  for (var probe = first; probe < end; probe++) {
-    let by_count = probe <= bits;
-    let bit = select(probe - bits - 1u, probe, by_count);
-    let settling = bit == bits;
-    let candidate = select(key | (0x80000000u >> (bit & 31u)), key + 1u, settling);
-    let at_or_above = measure(row, candidate, lane);
-    if (!settling) {
-      let enough = select(candidate <= cut.key || at_or_above.mass >= wanted, at_or_above.count >= k, by_count);
-      key = select(key, candidate, enough);
-    } else if (by_count) {
-      var all = at_or_above.mass;
-      if (k > 0u) {
-        cut = Cut(key, k - at_or_above.count, 0.0);
-        all += f32(cut.ties) * weight(row, value_of(key));
-      }
-      wanted = max(p * all, 1e-30);
-      key = 0u;
-    } else {
-      let fitting = ceil((wanted - at_or_above.mass) / weight(row, value_of(key)));
-      let ties = u32(clamp(fitting, 1.0, 4294967000.0));
-      cut = Cut(key, select(ties, min(ties, cut.ties), key == cut.key), 0.0);
+/// The tokens at or above `low` are enough, those at or above `high` are not; mass -1 where it was not measured.
+struct Range { low: u32, high: u32, count_low: u32, count_high: u32, mass_low: f32, mass_high: f32 }
+
+/// Logits further below the largest, in units of the temperature, than this weigh nothing.
+const REACH = 40.0;
+
+/// Four ascending keys inside a range. Even steps in value come near fast; even steps in key, taken now and then, end
+/// even where values differ wildly.
+fn keys_inside(range: Range, row: Row, turn: u32) -> vec4u {
+  let inner = vec2u(range.low + 1u, range.high - 1u);
+  let steps = vec4u(1u, 2u, 3u, 4u);
+  let span = range.high - range.low;
+  var keys = range.low + select(steps * (span / 5u), steps, span < 5u);
+  let least = value_of(max(inner.x, key_of(row.top - REACH / row.inverse)));
+  let most = value_of(inner.y);
+  if (turn % 4u != 3u && least < most) {
+    for (var i = 0u; i < 4u; i++) { keys[i] = key_of(least + (most - least) * (f32(i + 1u) * 0.2)); }
+  }
+  return clamp(keys, vec4u(inner.x), vec4u(inner.y));
+}
+
+/// The range between the measured keys that are enough and those that are not.
+fn narrowed(range: Range, keys: vec4u, m: Measure, k: u32, wanted: f32, by_count: bool) -> Range {
+  var out = range;
+  var open = true;
+  for (var i = 0u; i < 4u; i++) {
+    let enough = select(m.mass[i] >= wanted, u32(m.count[i]) >= k, by_count);
+    if (enough) {
+      out.low = keys[i];
+      out.count_low = u32(m.count[i]);
+      out.mass_low = m.mass[i];
+    } else if (open) {
+      open = false;
+      out.high = keys[i];
+      out.count_high = u32(m.count[i]);
+      out.mass_high = m.mass[i];
     }
   }
+  return out;
+}
+
+const BY_COUNT = 0u;
+const ALL_MASS = 1u;
+const BY_MASS = 2u;
+const FOUND = 3u;
+
+/// The top-k cut (k = 0: none) and within it the top-p cut (p >= 1: none). One loop, so that shaders inline one measure.
+fn find_cut(row: Row, k: u32, p: f32, lane: u32) -> Cut {
+  let above_all = key_of(row.top) + 1u;
+  var range = Range(0u, above_all, dims.vocab, 0u, -1.0, 0.0);
+  var cut = Cut(0u, NONE, 0.0);
+  var wanted = 0.0;
+  var stage = select(ALL_MASS, BY_COUNT, k > 0u);
+  for (var turn = 0u; stage != FOUND; turn++) {
+    let keys = select(keys_inside(range, row, turn), vec4u(), stage == ALL_MASS);
+    let m = measure(row, keys, lane);
+    var next = stage;
+    if (stage == ALL_MASS) {
+      wanted = max(p * m.mass.x, 1e-30);
+      range.mass_low = m.mass.x;
+      next = BY_MASS;
+    } else {
+      range = narrowed(range, keys, m, k, wanted, stage == BY_COUNT);
+    }
+    let single = range.count_low - range.count_high == 1u && range.mass_low >= 0.0;
+    if (single || range.high - range.low == 1u) {
+      let least = weight(row, value_of(range.low));
+      if (next == BY_COUNT) {
+        cut = Cut(range.low, k - range.count_high, 0.0);
+        let all = select(range.mass_high + f32(cut.ties) * least, range.mass_low, single);
+        wanted = max(p * all, 1e-30);
+        range = Range(range.low, above_all, range.count_low, 0u, all, 0.0);
+        next = select(FOUND, BY_MASS, p < 1.0 && range.high - range.low > 1u);
+        if (next == FOUND && p < 1.0) { cut.ties = ties_for(wanted, least, cut.ties); }
+      } else if (next == BY_MASS) {
+        let most = select(NONE, cut.ties, range.low == cut.key);
+        let ties = select(ties_for(wanted - range.mass_high, least, most), 1u, single);
+        cut = Cut(range.low, ties, 0.0);
+        next = FOUND;
+      }
+    }
+    stage = same_for_row(next, lane);
+  }
   return cut;
+}
+
+/// How many tokens of one weight reach the mass, at least 1 and at most `most`.
+fn ties_for(mass: f32, each: f32, most: u32) -> u32 {
+  return min(u32(clamp(ceil(mass / each), 1.0, 4294967000.0)), most);
 }
 
 /// Ids are dealt to lanes in blocks, so that lane order is id order.

@@ -62,7 +62,6 @@ export function sample(plan: PlanBuilder, inputs: SampleIn, step: ScalarArg): vo
       page_tokens: pageTokens,
       step,
       forced_steps: forced?.shape[0] ?? 0,
-      key_bits: 32,
       half_lanes: grid.workgroup / 2,
     },
     constants: { WG: grid.workgroup, LANES: grid.workgroup / grid.rows },

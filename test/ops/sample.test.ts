@@ -38,10 +38,10 @@ const variants = [{ deviceClass: "software" }, { deviceClass: "gpu" }] as const;
 
 describe("sample: one draw", () => {
   for (const caps of variants) {
-    for (const vocab of [2, 7, 64, 301, 5000]) {
+    for (const vocab of [2, 7, 64, 301, 5000, 60_000]) {
       it(`agrees with sorting on random rows of ${vocab} logits on ${caps.deviceClass}`, async () => {
         const rng = new Rng(seedKey(vocab));
-        const count = vocab > 1000 ? 12 : 200;
+        const count = vocab > 10_000 ? 6 : vocab > 1000 ? 12 : 200;
         const rows = Array.from({ length: count }, () => Array.from({ length: vocab }, () => 3 * rng.normal()));
         const settings = rows.map((_, i) =>
           params({
@@ -58,7 +58,7 @@ describe("sample: one draw", () => {
         for (const [i, row] of rows.entries()) {
           compared += expectDraw(outcomes[0]?.[i] as SampleOutcome, row, settings[i] as SampleParams) ? 1 : 0;
         }
-        expect(compared / count).toBeGreaterThan(0.9);
+        expect(compared / count).toBeGreaterThan(vocab > 10_000 ? 0.6 : 0.9);
       });
     }
   }
