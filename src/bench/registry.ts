@@ -1,3 +1,4 @@
+import { asyncSuite } from "./async.ts";
 import { decodeSuite } from "./decode.ts";
 import { examplesSuite } from "./examples.ts";
 import { matmulSuite } from "./matmul.ts";
@@ -7,4 +8,12 @@ import type { Suite } from "./suite.ts";
 import { treeSuite } from "./tree.ts";
 
 /** Every suite of `leyden bench`; to add one, write its file and add a line. */
-export const suites: readonly Suite[] = [matmulSuite, stepSuite, decodeSuite, peersSuite, treeSuite, examplesSuite];
+export const suites: readonly Suite[] = [
+  matmulSuite,
+  stepSuite,
+  decodeSuite,
+  asyncSuite,
+  peersSuite,
+  treeSuite,
+  examplesSuite,
+];

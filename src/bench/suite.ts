@@ -25,6 +25,8 @@ export interface BenchContext {
   /** Of --only: work or libraries that a suite with a choice is restricted to; empty means all. */
   readonly only: readonly string[];
   readonly platform: HostPlatform;
+  /** Of --state: folder where a long suite keeps what it has measured, and finds it again; null for none. */
+  readonly state: string | null;
   /** Says something about the run that is no measurement. */
   note(line: string): void;
 }

@@ -24,6 +24,7 @@ export const command: Command = {
   options: {
     repeats: { kind: "integer", value: "N", summary: "Samples of each measurement.", fallback: 7, min: 1 },
     only: { kind: "list", value: "NAME", summary: "Work or library of the suite peers to measure; may be repeated." },
+    state: { kind: "text", value: "FOLDER", summary: "Where async keeps finished pieces; the same folder goes on." },
     record: { kind: "flag", summary: "Append the results to test/bench/results.jsonl of the clone." },
   },
   run: bench,
@@ -56,6 +57,7 @@ async function bench(context: CommandContext): Promise<number> {
       repeats: args.requireNumber("repeats"),
       only,
       platform,
+      state: args.text("state") ?? null,
       note: (line) => context.note(line),
       async openDevice(): Promise<Device> {
         const device = await openDevice(await platform.gpu());

@@ -9,9 +9,10 @@ import {
 
 /** What a device's actions take, in milliseconds: straight lines, as a small model on one device has them. */
 export interface DeviceCosts {
-  /** One prefill step, per step and per token of it. */
+  /** One prefill step, per step, per token of it, and per thousand pairs of such a token and one that it sees. */
   prefillStep: number;
   prefillToken: number;
+  prefillPairs: number;
   /** One decode step, per step, per sequence of it, and per thousand tokens of context over all its sequences. */
   decodeStep: number;
   decodeSequence: number;
@@ -151,15 +152,21 @@ export class VirtualDevice {
 
   private prefill(): void {
     let room = this.limits.prefillTokens;
+    let pairs = 0;
     const through: Flight[] = [];
     for (const flight of this.flights) {
       if (flight.prefill === 0 || room === 0) continue;
       const taken = Math.min(room, flight.prefill);
+      const { promptTokens, replyTokens } = flight.call;
+      const length = promptTokens + replyTokens - flight.left;
+      pairs += taken * (length - flight.prefill + taken / 2);
       room -= taken;
       flight.prefill -= taken;
       if (flight.prefill === 0) through.push(flight);
     }
-    this.spend("prefill", this.costs.prefillStep + this.costs.prefillToken * (this.limits.prefillTokens - room));
+    const { prefillStep, prefillToken, prefillPairs } = this.costs;
+    const tokens = this.limits.prefillTokens - room;
+    this.spend("prefill", prefillStep + prefillToken * tokens + (prefillPairs * pairs) / 1000);
     for (const flight of through) this.draw(flight, 1);
   }
 
