@@ -14,14 +14,17 @@ describe("summary of samples", () => {
 
 describe("leyden bench", () => {
   it("knows its suites by name", () => {
-    expect(suites.map(({ name }) => name)).toEqual(["matmul", "step", "decode", "peers", "tree", "examples"]);
+    expect(suites.map(({ name }) => name)).toEqual(["matmul", "step", "decode", "async", "peers", "tree", "examples"]);
   });
 
   it("checks its arguments before it opens a device", async () => {
     for (const [args, expected] of [
       [[], "error [usage]: leyden bench needs SUITE.\nUse: leyden bench SUITE...\n"],
       [["matmul", "steps"], 'error [usage]: There is no suite "steps".\nDid you mean "step"?\n'],
-      [["all"], 'error [usage]: There is no suite "all".\nKnown are: matmul, step, decode, peers, tree, examples.\n'],
+      [
+        ["all"],
+        'error [usage]: There is no suite "all".\nKnown are: matmul, step, decode, async, peers, tree, examples.\n',
+      ],
       [
         ["peers", "--only", "gpt_stop"],
         'error [usage]: None of these suites has a choice "gpt_stop".\nDid you mean "gpt_step"?\n',

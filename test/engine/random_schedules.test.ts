@@ -5,7 +5,8 @@
 // run is the sync run to the last bit.
 import { describe, expect, it } from "vitest";
 import { deriveKey, Rng, seedKey } from "../../src/core/rng.ts";
-import { type Outcome, randomScenario, runWorld, type Scenario, type WorldResult } from "./schedule_world.ts";
+import { randomScenario, type Scenario } from "./scenario.ts";
+import { type Outcome, runWorld, type WorldResult } from "./schedule_world.ts";
 
 const worlds = 10_000;
 const zeroAgeWorlds = 1_000;

@@ -1,31 +1,12 @@
 // A loop, agents and an engine in small: the engine and the schedules are the real ones, the model is a sum, the clock is
 // virtual, and whatever can go wrong does at random.
-import { DeviceError } from "../../src/core/errors.ts";
-import type { Rng } from "../../src/core/rng.ts";
-import type { EngineParts, GradientOptions, Gradients, ModelState } from "../../src/engine/engine_parts.ts";
 import { LocalEngine } from "../../src/engine/local_engine.ts";
-import type { Drawn } from "../../src/infer/runner.ts";
-import type { Sequence } from "../../src/infer/sequence.ts";
-import type { DevicePolicy } from "../../src/schedule/device_schedule.ts";
-import { type GroupPolicy, GroupSchedule } from "../../src/schedule/group_schedule.ts";
-import type { AccumulateRequest, GenerateResult, UpdateRequest, UpdateResult } from "../../src/schema/engine.ts";
+import { GroupSchedule } from "../../src/schedule/group_schedule.ts";
+import type { GenerateResult } from "../../src/schema/engine.ts";
 import { countingRow, emptyUpdate, request } from "./counting_engine.ts";
+import type { Scenario } from "./scenario.ts";
+import { type DeviceState, modulus, SumParts } from "./sum_parts.ts";
 import { VirtualClock } from "./virtual_clock.ts";
-
-/** One random world. */
-export interface Scenario {
-  readonly groups: GroupPolicy;
-  readonly device: DevicePolicy;
-  readonly collects: boolean;
-  /** Turns of each rollout of each group: tool time and reply length. */
-  readonly work: readonly (readonly (readonly { toolMs: number; tokens: number }[])[])[];
-  /** Device operations at which the device is lost, updates whose gradient is no number. */
-  readonly losses: readonly number[];
-  readonly nanUpdates: readonly number[];
-  /** Calls that are cancelled after this time, and rollouts whose agent fails after so many calls. */
-  readonly cancels: ReadonlyMap<string, number>;
-  readonly failures: ReadonlyMap<string, number>;
-}
 
 /** A call with its outcome. */
 export interface Outcome {
@@ -48,142 +29,6 @@ export interface WorldResult {
   readonly mostStepsInPass: number;
   readonly actions: number;
   readonly deviceLosses: number;
-}
-
-const modulus = 50;
-const vocabulary = { contextLength: 400, vocabSize: modulus };
-
-/** What the device is shared by: it outlives the parts that are lost with it. */
-interface DeviceState {
-  readonly clock: VirtualClock;
-  readonly losses: Set<number>;
-  operations: number;
-  inPass: boolean;
-  stepsInPass: number;
-  mostStepsInPass: number;
-  /** Asserts what must hold when an optimizer step is taken. */
-  onStep: () => Promise<void>;
-}
-
-/** Draws (sum of all tokens + weight) modulo 50; its gradient depends on the order of rows. */
-class SumParts implements EngineParts {
-  readonly info = {
-    adapter: "sum",
-    deviceClass: "software" as const,
-    family: "sum",
-    parameters: 1,
-    microBatchTokens: 1000,
-    ...vocabulary,
-  };
-  readonly pageCount = 24;
-  private readonly device: DeviceState;
-  private weight: number;
-  private gradient = 0;
-  private lost = false;
-
-  constructor(device: DeviceState, weight: number) {
-    this.device = device;
-    this.weight = weight;
-  }
-
-  decodeText = (): string => "";
-
-  private operation(ms: number): void {
-    this.device.clock.spend(ms);
-    if (this.device.losses.delete(++this.device.operations)) this.lost = true;
-    if (this.lost) throw new DeviceError("device_lost", "The GPU device was lost: test.");
-  }
-
-  private inference(ms: number): void {
-    if (this.device.inPass) {
-      const steps = ++this.device.stepsInPass;
-      this.device.mostStepsInPass = Math.max(this.device.mostStepsInPass, steps);
-    }
-    this.operation(ms);
-  }
-
-  private draw(sequence: Sequence, steps: number): Drawn {
-    let sum = this.weight;
-    for (let i = 0; i < sequence.length; i++) sum += sequence.tokens[i] as number;
-    const ids: number[] = [];
-    for (let i = 0; i < steps; i++) {
-      ids.push(sum % modulus);
-      sum += sum % modulus;
-    }
-    return { ids, logprobs: ids.map((id) => -id) };
-  }
-
-  async prefill(parts: Parameters<EngineParts["prefill"]>[0]): Promise<Drawn[]> {
-    this.inference(2);
-    return parts.map((p) => (p.samples ? this.draw(p.sequence, 1) : { ids: [], logprobs: [] }));
-  }
-
-  async decode(work: Parameters<EngineParts["decode"]>[0]): Promise<Drawn[]> {
-    this.inference(work.steps);
-    return work.sequences.map((s) => this.draw(s, work.steps));
-  }
-
-  async score(): Promise<never> {
-    throw new DeviceError("device_validation", "Not asked for here.");
-  }
-
-  scoreRows = this.score;
-  updateCritic = this.score;
-
-  clearGradients(): void {
-    this.gradient = 0;
-  }
-
-  async accumulate({ rows }: Pick<AccumulateRequest, "rows">, o: GradientOptions): Promise<Gradients> {
-    this.device.inPass = true;
-    for (const row of rows) {
-      this.device.stepsInPass = 0;
-      this.operation(3);
-      this.gradient = (this.gradient * 31 + (row.ids[0] as number)) % 9973;
-      await o.between?.();
-    }
-    this.device.inPass = false;
-    if (o.fault !== null) this.gradient = Number.NaN;
-    return { ...noStatistics, logprobs: new Float32Array(0) };
-  }
-
-  async step(_: UpdateRequest): Promise<Omit<UpdateResult, "version" | "drainMs">> {
-    await this.device.onStep();
-    this.operation(1);
-    const bad = Number.isNaN(this.gradient);
-    if (!bad) this.weight = (this.weight * 7 + this.gradient + 1) % 9973;
-    this.gradient = 0;
-    return { ...noStatistics, skipped: bad ? "nan_gradient" : null, gradNorm: 0, logprobs: new Float32Array(0) };
-  }
-
-  async snapshot(): Promise<ModelState> {
-    this.operation(0);
-    return { files: { weight: Uint8Array.from([this.weight >> 8, this.weight & 255]) }, ...hash(this.weight) };
-  }
-
-  loseDevice(): void {
-    this.lost = true;
-  }
-
-  dispose(): void {
-    this.device.inPass = false;
-  }
-}
-
-const noStatistics = {
-  loss: 0,
-  entropy: 0,
-  clipFrac: 0,
-  dualClipFrac: 0,
-  approxKl: 0,
-  logprobDiffMax: 0,
-  tokens: 0,
-  computedTokens: 0,
-  trainMs: 0,
-};
-
-function hash(weight: number): Pick<ModelState, "weightsSha256" | "optimizerSteps"> {
-  return { weightsSha256: String(weight), optimizerSteps: 0 };
 }
 
 /** Runs a world to its end. @throws when anybody waits for ever */
@@ -310,30 +155,3 @@ class World {
 }
 
 const rowsOf = (groups: readonly number[]) => groups.flatMap((g) => [countingRow(g + 1), countingRow(2 * g + 1)]);
-
-/** A world drawn at random. */
-export function randomScenario(rng: Rng): Scenario {
-  const below = (n: number): number => rng.below(n);
-  const tasksPerUpdate = 1 + below(3);
-  const mode = (["sync", "collocated", "interleaved"] as const)[below(3)] as GroupPolicy["mode"];
-  const maxAge = mode === "sync" ? 0 : ([0, 1, 2, Number.POSITIVE_INFINITY][below(4)] as number);
-  const work = Array.from({ length: 1 + below(7) }, () =>
-    Array.from({ length: 1 + below(2) }, () =>
-      Array.from({ length: 1 + below(3) }, () => ({ toolMs: below(4) * below(12), tokens: 1 + below(14) })),
-    ),
-  );
-  const calls = work.flatMap((rollouts, g) => rollouts.flatMap((turns, i) => turns.map((_, c) => `${g}-${i}-${c}`)));
-  const some = <T>(chance: number, value: () => T): [string, T][] =>
-    calls.filter(() => rng.uniform() < chance).map((call) => [call, value()]);
-  const kv = (["keep", "recompute"] as const)[below(2)] as "keep" | "recompute";
-  return {
-    groups: { mode, tasksPerUpdate, activeGroups: tasksPerUpdate + 1 + below(3), maxAge },
-    device: { inFlight: mode === "interleaved" ? kv : "drain", stepsPerQuantum: 1 + below(4) },
-    collects: mode === "interleaved" && maxAge > 0,
-    work,
-    losses: below(4) === 0 ? [1 + below(40)] : [],
-    nanUpdates: below(4) === 0 ? [1 + below(3)] : [],
-    cancels: new Map(below(3) === 0 ? some(0.15, () => below(15)) : []),
-    failures: new Map(below(3) === 0 ? some(0.1, () => 1).map(([call]) => [call.slice(0, -2), below(2)]) : []),
-  };
-}
