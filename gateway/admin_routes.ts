@@ -29,6 +29,7 @@ function callSummary(call: CallRecord): Record<string, unknown> {
     parent: call.parent,
     prefix: call.prefixLength,
     break: call.breakReason,
+    ...(call.side === undefined ? {} : { side: call.side }),
     prompt_len: call.tokens.promptIds.length,
     reply_len: call.tokens.replyIds.length,
     finish_reason: call.finishReason,

@@ -1,3 +1,5 @@
+import { knownSideRules, type SideRule } from "./calls/side_rules.ts";
+
 /** Sizes and times that bound what one request may cost. */
 export interface GatewayLimits {
   /** Longest request body in bytes; a longer one is answered 413. */
@@ -24,6 +26,8 @@ export interface GatewayConfig {
   modelName: string;
   /** Further names of models: what a harness asks for, and the model that is meant. */
   aliases: Readonly<Record<string, string>>;
+  /** Calls that are answered and recorded, and not trained. */
+  sideCalls: readonly SideRule[];
   /** Temperatures of the two modes; what the harness asks for is recorded, not used. */
   trainTemperature: number;
   valTemperature: number;
@@ -41,6 +45,7 @@ export const gatewayDefaults: Readonly<GatewayConfig> = Object.freeze({
   key: "",
   modelName: "policy",
   aliases: Object.freeze({}),
+  sideCalls: knownSideRules,
   trainTemperature: 1,
   valTemperature: 0.7,
   includeLogProbs: true,

@@ -22,6 +22,7 @@ import { encodeRaw } from "./raw_prompt.ts";
 import type { Recorder } from "./recorder.ts";
 import { decideSampling, rewrittenBody, type SamplingDecision } from "./sampling_policy.ts";
 import { obeyScript, scriptedDraw } from "./scripted_draw.ts";
+import { SideRules } from "./side_rules.ts";
 
 /** Whose call it is, and what is known of their attempt. */
 export interface Owner {
@@ -63,10 +64,12 @@ export interface OwnModelDeps {
 /** Sends prompts to the engine and makes answers of what it draws. */
 export class OwnModel {
   private readonly deps: OwnModelDeps;
+  private readonly sideRules: SideRules;
   private contextLength: Promise<number> | null = null;
 
   constructor(deps: OwnModelDeps) {
     this.deps = deps;
+    this.sideRules = new SideRules(deps.config.sideCalls);
   }
 
   /**
@@ -255,6 +258,7 @@ export class OwnModel {
     const { draw, reply, result } = drawn;
     const decision = this.decided(prepared, drawn);
     const body = rewrittenBody(call, name, decision);
+    const side = isPolicy ? this.sideRules.match(call.chat, call.model) : null;
     return {
       id: draw.id,
       dialect: dialect.name,
@@ -264,6 +268,7 @@ export class OwnModel {
       parent: draw.prompt.parentCall,
       prefixLength: draw.prompt.prefixLength,
       breakReason: draw.prompt.break,
+      ...(side === null ? {} : { side }),
       tokens: reply.tokens,
       sampling: { ...decision.sampling, ...decision.adjustments, max_tokens: draw.maxTokens, stop: call.stop },
       overridden: decision.overridden,

@@ -4,6 +4,7 @@ import type { RolloutHooks } from "../rollout/hooks.ts";
 import type { CallRecord, Store } from "../schema/store.ts";
 import type { TaskRow } from "../schema/task.ts";
 import { eventTypes, type Rollout, type RolloutConfig, type RolloutEvent } from "../schema/wire.ts";
+import { earnedBy, withEarned } from "./earned.ts";
 
 /** Rollouts of one task that run side by side. */
 export interface Group {
@@ -51,19 +52,13 @@ function createsOf(group: Group, { isTrain, config }: StartOptions): NamedCreate
   }));
 }
 
-/** The reward of an attempt: the value of its last reward event, null when there is none or it is no number. */
-export function rewardOf(events: readonly RolloutEvent[]): number | null {
-  const value = events.findLast((e) => e.event_type === eventTypes.reward)?.data.value;
-  return typeof value === "number" && Number.isFinite(value) ? value : null;
-}
-
 /** A finished rollout as the trainer sees it. @throws nothing; a rollout that is gone has no calls and failed */
 export async function readRollout(store: Store, id: string): Promise<RolloutRecord> {
   const rollout = await store.rollout(id);
   if (rollout === null) return { id, attempt: "0", status: "failed", reward: null, calls: [] };
   const attempt = rollout.status.last_attempt_id ?? "0";
   const [events, calls] = await Promise.all([store.events(id, attempt, eventTypes.reward), store.calls(id, attempt)]);
-  return { id, attempt, status: statusOf(rollout), reward: rewardOf(events), calls: calls.map(trainedCall) };
+  return withEarned({ id, attempt, status: statusOf(rollout), calls: calls.map(trainedCall) }, earnedBy(events));
 }
 
 /** All rollouts of a finished group. */
@@ -89,12 +84,20 @@ function trainedCall(call: CallRecord): TrainedCall {
     versions: call.tokens.versions,
     constrained: call.truncated || call.constrained === true,
     breakReason: call.breakReason,
+    agent: agentOf(call),
+    ...(call.finishReason === "length" ? { cutOff: true } : {}),
     ...(excluded === null ? {} : { excluded }),
   };
+}
+
+/** Agents of one rollout are told apart by the model they ask for; those that ask for none are one. */
+function agentOf({ request, policy }: CallRecord): string {
+  return typeof request.model === "string" ? request.model : policy;
 }
 
 function exclusion(call: CallRecord): string | null {
   if (!call.own) return "another model";
   if (call.mode !== "train") return "not sampled for training";
+  if (call.side !== undefined) return "side call";
   return call.delivery === "abandoned" ? "abandoned" : null;
 }

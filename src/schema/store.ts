@@ -34,6 +34,8 @@ export interface CallRecord {
   parent: string | null;
   prefixLength: number;
   breakReason: BreakReason | null;
+  /** The rule by which the call is beside the harness's work and not trained; absent for a call that is part of it. */
+  side?: string;
   /** Empty arrays when the model that answered reported none. */
   tokens: CallTokens;
   /** Settings that were used, and the harness's settings that were not. */

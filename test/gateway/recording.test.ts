@@ -108,6 +108,36 @@ describe("a recorded call", () => {
   });
 });
 
+describe("a call beside the work", () => {
+  const ask = async (system: string, more: object = {}) => {
+    const said = [{ role: "system", content: system }, ...messages];
+    await (await client.chat("r", { messages: said, ...more })).text();
+    return (await client.calls("r")).at(-1)?.side;
+  };
+  const tools = [{ type: "function", function: { name: "f" } }];
+
+  it("is known by what it asks for, and named", async () => {
+    expect(await ask("You are a title generator. You output ONLY a thread title.")).toBe("title");
+    expect(await ask("Generate a short, descriptive title for this.")).toBe("title");
+    expect(await ask("You edit books with a title and chapters.")).toBeUndefined();
+    expect(await ask("You are a title generator.", { tools })).toBeUndefined();
+  });
+
+  it("is known by rules of one's own", async () => {
+    const sideCalls = [
+      { name: "small", model: "small-model" },
+      { name: "wordy", words: "be brief" },
+    ];
+    client = new AppClient({ sideCalls });
+    await client.create("r");
+    expect(await ask("x", { model: "small-model" })).toBe("small");
+    expect(await ask("Be brief.", { model: "m" })).toBe("wordy");
+    expect(await ask("You are a title generator.")).toBeUndefined();
+    const { calls } = (await (await client.get("/api/rollouts/r/calls")).json()) as { calls: { side?: string }[] };
+    expect(calls.map(({ side }) => side)).toEqual(["small", "wordy", undefined]);
+  });
+});
+
 describe("sampling", () => {
   it("in train mode is plain at the configured temperature, and says what it did not follow", async () => {
     await (await client.chat("r", shaped)).text();
