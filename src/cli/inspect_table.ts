@@ -1,4 +1,4 @@
-import { rewardOf } from "../experiment/groups.ts";
+import { earnedBy } from "../experiment/earned.ts";
 import type { CallRecord, Store } from "../schema/store.ts";
 import { eventTypes, type Rollout } from "../schema/wire.ts";
 import { counted } from "./counted.ts";
@@ -34,7 +34,7 @@ export async function rolloutLine(store: Store, rollout: Rollout): Promise<Rollo
     rollout: id,
     mode: isTrain ? "train" : "val",
     state: status.state,
-    reward: rewardOf(rewards),
+    reward: earnedBy(rewards).reward,
     attempt,
     attempts: attempts.length,
     calls: calls.length,

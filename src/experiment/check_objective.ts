@@ -63,7 +63,7 @@ export function checkAgent({ command, completion }: RolloutSettings): void {
   if (command.length === 0 && completion !== "") return;
   const both = command.length > 0;
   throw new ConfigError(
-    `rollout has ${both ? "both a command and a completion" : "neither a command nor a completion"}.`,
+    `${both ? "Both" : "Neither"} rollout.command ${both ? "and" : "nor"} rollout.completion ${both ? "are" : "is"} given.`,
     {
       do: "Give rollout.command for an agent, or rollout.completion for tasks that one reply answers.",
     },

@@ -8,13 +8,16 @@ import type { ExperimentConfig } from "../schema/experiment.ts";
 import type { Store } from "../schema/store.ts";
 import type { Dataset, TaskStream } from "../schema/task.ts";
 import type { RolloutConfig } from "../schema/wire.ts";
+import { nextKlCoef } from "./adaptive_kl.ts";
 import { Completion } from "./completion.ts";
 import { evaluate, type TaskResult } from "./evaluation.ts";
 import { countFailures, type FailureCount, requireSomeRan } from "./failures.ts";
 import { type Group, nameGroup, readGroup, startGroups } from "./groups.ts";
+import { type Objective, objectiveOf } from "./objective.ts";
 import type { MetricsLine, RunFolder, RunState } from "./run_folder.ts";
+import { takeUpdate } from "./take_update.ts";
 import { collectsEarly, UpdateCollector } from "./update_collector.ts";
-import { deviceTimeSince, metricsLine, takeStep, type UpdateTerms, updateTerms } from "./update_step.ts";
+import { deviceTimeSince, metricsLine } from "./update_step.ts";
 
 /** What people and programs are told while a run goes on. */
 export interface LoopReporter {
@@ -66,7 +69,6 @@ export class Loop {
   private readonly tasks: TaskStream;
   private state: RunState;
   private readonly schedule: GroupSchedule<Group>;
-  private readonly terms: UpdateTerms;
   /** Null where an update's gradients wait for all its groups. */
   private readonly collector: UpdateCollector | null;
   private reward: number | null;
@@ -87,7 +89,6 @@ export class Loop {
       left,
       state.update,
     );
-    this.terms = updateTerms(train);
     this.collector = collectsEarly(deps.config) ? new UpdateCollector(deps.engine) : null;
   }
 
@@ -137,21 +138,34 @@ export class Loop {
     const ages = chosen.map((g) => this.schedule.ageOf(g));
     const taken =
       this.collector === null
-        ? await takeStep(engine, `update-${number}`, groups, this.terms)
-        : await this.collector.take(`update-${number}`, groups, this.terms);
+        ? await takeUpdate(engine, `update-${number}`, groups, this.objective())
+        : await this.collector.take(`update-${number}`, groups, this.objective());
     this.schedule.updated(chosen);
     const device = deviceTimeSince((await engine.stats()).deviceSeconds, before);
-    const agreement = logprobAgreement(taken.batch, taken.result.logprobs, trained, groups);
+    const agreement = logprobAgreement(taken.recorded, taken.logprobs, trained, groups);
+    const { version } = await engine.info();
     const line = metricsLine(number, clock.now() / 1000, taken, agreementMetrics(agreement), device);
+    line.version = version;
     line["timing_s/gen"] = rolloutMs / 1000;
     line["training/async/n_new_carry_over_rollouts"] = this.schedule.untrained.length * config.train.groupSize;
     line["training/async/group_age_max_steps"] = Math.max(...ages);
-    line["training/async/proxy_drain_seconds"] = taken.result.drainMs / 1000;
+    line["training/async/proxy_drain_seconds"] = taken.steps.reduce((ms, s) => ms + s.drainMs, 0) / 1000;
+    const rollouts = groups.reduce((n, g) => n + g.rollouts.length, 0);
+    const used = this.state.klCoef ?? config.train.klCoef;
+    const klCoef = nextKlCoef(config.train, used, line, rollouts);
+    if (config.train.klCoef !== 0) line["actor/kl_coef"] = used;
     this.reward = line["training/reward"] as number;
-    this.state = { ...this.state, update: number, version: taken.result.version };
+    this.state = { ...this.state, update: number, version, ...(klCoef !== undefined && { klCoef }) };
     await this.maybeValidate(line);
     line["timing_s/step"] = (clock.monotonic() - startMs) / 1000;
     await this.commit(line, chosen);
+  }
+
+  /** What the next update optimises. */
+  private objective(): Objective {
+    const { seed, train } = this.deps.config;
+    const { update, klCoef = train.klCoef } = this.state;
+    return objectiveOf(train, { seed, update: update + 1, klCoef });
   }
 
   /** Starts groups and begins with gradients as the schedule lets it, until the next update has its groups. */
@@ -177,7 +191,7 @@ export class Loop {
     for (let group = this.schedule.collectable(); group !== null; group = this.schedule.collectable()) {
       const finished = group;
       this.schedule.collect(finished);
-      this.collector.collect(finished.id, () => readGroup(this.deps.store, finished), this.terms);
+      this.collector.collect(finished.id, () => readGroup(this.deps.store, finished), this.objective());
     }
   }
 

@@ -41,6 +41,10 @@ function batchOptions(t: TrainConfig, { seed, update, klCoef }: UpdatePlace): Pa
     rewardFill: fill,
     failed: t.failed,
     timedOut: t.timedOut,
+    overlong: t.overlong,
+    maxAge: t.maxAge,
+    zeroVariance: t.zeroVariance === "keep" ? "keep" : "exclude",
+    ratioOf: t.ratioOf,
     incompleteGroup: t.incompleteGroup,
     skipZeroAdvantage: (t.klCoef === 0 || t.klIn === "reward") && t.entropyCoef === 0 && t.critic === "none",
     miniBatches: t.miniBatches,
@@ -62,7 +66,8 @@ export function objectiveOf(t: TrainConfig, place: UpdatePlace): Objective {
   return {
     batch: batchOptions(t, place),
     loss: {
-      ...{ kind: "ppo", temperature, clipLow, clipHigh, dualClip, klKind, entropyCoef },
+      ...t.lossOptions,
+      ...{ kind: t.loss, temperature, clipLow, clipHigh, dualClip, klKind, entropyCoef },
       klCoef: t.klIn === "loss" ? place.klCoef : 0,
     },
     optimizer,

@@ -19,6 +19,8 @@ export interface RunState {
   storeSeq: number;
   configSha256: string;
   weightsSha256: string;
+  /** The KL's coefficient that its controller has come to; absent where it is fixed. */
+  klCoef?: number;
   /** Mean reward of the last update and of the last validation. */
   reward?: number | null;
   validation?: number | null;

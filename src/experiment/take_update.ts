@@ -12,7 +12,8 @@ export interface TakenUpdate {
   readonly steps: readonly UpdateResult[];
   /** Every step of the critic, in order; empty without one. */
   readonly criticSteps: readonly CriticResult[];
-  /** Log-probabilities of the batch's records under the weights before the first step, as far as they were computed. */
+  /** Rows with the sampler's log-probabilities, and what the weights before the first step give their records. */
+  readonly recorded: Pick<Batch, "rows" | "origins">;
   readonly logprobs: Float32Array;
 }
 
@@ -42,7 +43,12 @@ export async function takeUpdate(
   objective: Objective,
 ): Promise<TakenUpdate> {
   const { version, microBatchTokens } = await engine.info();
-  const prepared = prepareBatch(groups, { ...objective.batch, maxRowTokens: microBatchTokens, version });
+  const prepared = prepareBatch(groups, {
+    ...objective.batch,
+    maxRowTokens: microBatchTokens,
+    maxCallTokens: microBatchTokens,
+    version,
+  });
   const scores = await scoresOf(engine, id, prepared, objective.loss.temperature);
   const batch = prepared.finish(scores);
   const steps: UpdateResult[] = [];
@@ -59,7 +65,13 @@ export async function takeUpdate(
       steps.push(await engine.update({ id: name, rows, loss, optimizer }));
     }
   }
-  return { batch, steps, criticSteps, logprobs: scores.logprobs ?? steps[0]?.logprobs ?? new Float32Array(0) };
+  const whole = { rows: [...prepared.rows], origins: batch.origins };
+  if (scores.logprobs !== null) return { batch, steps, criticSteps, recorded: whole, logprobs: scores.logprobs };
+  // Later steps were computed by weights that the first had changed.
+  const [first] = steps;
+  const to = first === undefined ? 0 : (batch.steps[0]?.to ?? 0);
+  const recorded = { rows: whole.rows.slice(0, to), origins: whole.origins.slice(0, to) };
+  return { batch, steps, criticSteps, recorded, logprobs: first?.logprobs ?? new Float32Array(0) };
 }
 
 /** Mean of a step's number over an update's steps; 0 without any. */
@@ -82,6 +94,7 @@ export function stepMetrics({
     "actor/pg_clipfrac": meanOf(steps, (s) => s.clipFrac),
     "actor/pg_clipfrac_lower": meanOf(steps, (s) => s.dualClipFrac),
     "actor/ppo_kl": meanOf(steps, (s) => s.approxKl),
+    ...(steps.some((s) => s.kl !== undefined) ? { "actor/kl_loss": meanOf(steps, (s) => s.kl ?? 0) } : {}),
     "timing_s/update_actor": steps.reduce((sum, s) => sum + s.trainMs, 0) / 1000,
   };
   if (criticSteps.length === 0) return policy;

@@ -1,9 +1,12 @@
 import { type AdvantageConfig, isGroupLocal } from "../rl/advantages/registry.ts";
-import type { Batch, GroupRecord } from "../rl/batch/batch_input.ts";
+import { type Batch, batchDefaults, type GroupRecord } from "../rl/batch/batch_input.ts";
+import { scoresNeeded } from "../rl/batch/prepare_batch.ts";
 import { type Normalisation, normalisationDivisor } from "../rl/normalisation.ts";
 import type { AccumulateResult, Engine, TrainRow } from "../schema/engine.ts";
 import type { ExperimentConfig } from "../schema/experiment.ts";
-import { batchFor, type TakenStep, type UpdateTerms } from "./update_step.ts";
+import { objectiveOf } from "./objective.ts";
+import type { TakenUpdate } from "./take_update.ts";
+import { batchFor, type UpdateTerms } from "./update_step.ts";
 
 /** One group's share of an update. */
 interface Part {
@@ -20,8 +23,11 @@ interface Part {
  */
 export function collectsEarly({ schedule, train }: ExperimentConfig): boolean {
   if (schedule.mode !== "interleaved" || schedule.maxAge === 0) return false;
-  const advantage = { estimator: train.advantage, ...train.advantageOptions } as AdvantageConfig;
-  return isGroupLocal(advantage) && train.klCoef === 0;
+  const { batch, loss } = objectiveOf(train, { seed: 0, update: 1, klCoef: train.klCoef });
+  const { policy, reference, values } = scoresNeeded({ ...batchDefaults, ...batch });
+  const oneStep = train.miniBatches === 1 && train.epochs === 1 && train.critic === "none";
+  const local = isGroupLocal(batch.advantage as AdvantageConfig);
+  return local && oneStep && !policy && !reference && !values && loss.klCoef === 0;
 }
 
 /** Computes an update's gradients group by group, as groups finish, and takes its step when all are there. */
@@ -45,7 +51,7 @@ export class UpdateCollector {
    * Takes the step on groups that were all collected since the last one. The batch it returns is that of all groups,
    * with the rows that were trained. @throws what computing the gradients threw
    */
-  async take(id: string, groups: readonly GroupRecord[], terms: UpdateTerms): Promise<TakenStep> {
+  async take(id: string, groups: readonly GroupRecord[], terms: UpdateTerms): Promise<TakenUpdate> {
     const parts = await Promise.all(groups.map((group) => this.parts.get(group.id) as Promise<Part>));
     this.parts.clear();
     const divisors = parts.map((part) => part.divisor);
@@ -58,7 +64,8 @@ export class UpdateCollector {
     const result = await stepped;
     const logprobs = concatenated(results.map((r) => r.logprobs));
     const trainMs = results.reduce((ms, r) => ms + r.trainMs, result.trainMs);
-    return { batch: this.whole(batch, parts), result: { ...result, logprobs, trainMs } };
+    const whole = this.whole(batch, parts);
+    return { batch: whole, steps: [{ ...result, logprobs, trainMs }], criticSteps: [], recorded: whole, logprobs };
   }
 
   private async begin(group: GroupRecord, terms: UpdateTerms): Promise<Part> {

@@ -186,6 +186,8 @@ export interface UpdateResult {
   approxKl: number;
   /** Largest |logprob - oldLogprob|. */
   logprobDiffMax: number;
+  /** Mean estimate of the KL to the reference policy, where the loss has that term. */
+  kl?: number;
   /** Number of prediction records. */
   tokens: number;
   /** Tokens that went through the model. */

@@ -1,6 +1,14 @@
 /** The training section of an experiment's configuration. */
 import { z } from "zod";
-import type { KlKind } from "./loss.ts";
+import type { KlKind, LossKind } from "./loss.ts";
+
+/** Numbers that some policy losses have; what is left out has the loss's default. */
+export interface LossOptions {
+  cap?: number;
+  tauPositive?: number;
+  tauNegative?: number;
+  beta?: number;
+}
 
 /** A statistic of the drift from sampler to trainer and its bounds; `lower` is for k1 alone, default 1 / upper. */
 export interface Rejection {
@@ -29,6 +37,12 @@ export interface TrainConfig {
   normalisationLength: number;
   /** How token losses are averaged: "rollout" is Eq. 16, "rows" Agent Lightning's released code, or an aggregation. */
   normalisation: string;
+  /** Name of a policy loss: ppo, gspo, gmpo, cispo, sapo, dppo_tv, reinforce or dro. */
+  loss: Exclude<LossKind, "cross_entropy">;
+  /** What a loss has beside clipLow, clipHigh and dualClip: cap, tauPositive, tauNegative, beta. */
+  lossOptions: LossOptions;
+  /** What gspo and gmpo take one ratio of: a row (a lineage of calls), or the whole rollout. */
+  ratioOf: "row" | "rollout";
   clipLow: number;
   clipHigh: number;
   /** Bound of the dual clip; 0 turns it off. */
@@ -101,6 +115,7 @@ export interface TrainConfig {
 }
 
 const count = z.number().int().min(0);
+const number = z.number().min(0);
 const positive = z.number().int().min(1);
 const options = z.record(z.string(), z.unknown());
 
@@ -117,6 +132,16 @@ export const trainSchema: z.ZodType<TrainConfig, unknown> = z.strictObject({
   view: z.enum(["trie", "trajectory", "transition", "rows_best_prefix"]).default("trie"),
   normalisation: z.string().default("rollout"),
   normalisationLength: count.default(0),
+  loss: z.enum(["ppo", "gspo", "gmpo", "cispo", "sapo", "dppo_tv", "reinforce", "dro"]).default("ppo"),
+  lossOptions: z
+    .strictObject({
+      cap: number.optional(),
+      tauPositive: number.optional(),
+      tauNegative: number.optional(),
+      beta: number.optional(),
+    })
+    .default({}),
+  ratioOf: z.enum(["row", "rollout"]).default("row"),
   clipLow: z.number().min(0).default(0.2),
   clipHigh: z.number().min(0).default(0.28),
   dualClip: z.number().min(0).default(3),

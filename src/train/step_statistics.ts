@@ -5,7 +5,7 @@ import type { MicroBatch } from "./micro_batches.ts";
 /** Numbers of a step that come from its prediction records. */
 export type RecordStatistics = Pick<
   UpdateResult,
-  "loss" | "entropy" | "clipFrac" | "dualClipFrac" | "approxKl" | "logprobDiffMax" | "tokens" | "computedTokens"
+  "loss" | "kl" | "entropy" | "clipFrac" | "dualClipFrac" | "approxKl" | "logprobDiffMax" | "tokens" | "computedTokens"
 >;
 
 /** Columns of the loss head's statistics (R, 8). */
@@ -26,6 +26,8 @@ export const statColumns = {
  */
 export class StepStatistics {
   private readonly isPolicy: boolean;
+  private readonly hasReference: boolean;
+  private reference = 0;
   private loss = 0;
   private entropy = 0;
   private clipped = 0;
@@ -38,6 +40,7 @@ export class StepStatistics {
 
   constructor(loss: LossConfig) {
     this.isPolicy = loss.kind !== "cross_entropy";
+    this.hasReference = loss.klCoef !== 0;
   }
 
   /** Adds one micro-batch's records; `stats` is row-major (R, 8). */
@@ -52,6 +55,7 @@ export class StepStatistics {
       this.entropy += column(statColumns.entropy);
       this.clipped += column(statColumns.clipped);
       this.dualClipped += column(statColumns.dualClipped);
+      this.reference += column(statColumns.kl);
       const diff = (batch.oldLogprob[r] as number) - column(statColumns.logprob);
       this.kl += diff;
       this.diffMax = Math.max(this.diffMax, Math.abs(diff));
@@ -67,6 +71,7 @@ export class StepStatistics {
       dualClipFrac: this.isPolicy ? mean(this.dualClipped) : 0,
       approxKl: this.isPolicy ? mean(this.kl) : 0,
       logprobDiffMax: this.isPolicy ? this.diffMax : 0,
+      ...(this.hasReference ? { kl: mean(this.reference) } : {}),
       tokens: this.records,
       computedTokens: this.computed,
     };

@@ -80,6 +80,14 @@ export interface BatchOptions {
   /** Rollouts that failed or ran out of time: trained on what they did, or left out. */
   failed: "keep" | "exclude";
   timedOut: "keep" | "exclude";
+  /** Rollouts with a reply that ran out of tokens. */
+  overlong: "keep" | "exclude";
+  /** Rollouts with a token more versions old than this are left out; 0 keeps all. */
+  maxAge: number;
+  /** Groups whose rewards are all equal: counted in the denominators, or left out of them. */
+  zeroVariance: "keep" | "exclude";
+  /** What losses that couple the tokens of a sequence take as one: a unit (row or lineage), or the whole rollout. */
+  ratioOf: "row" | "rollout";
   /** A group that lost rollouts: trained on the rest, or left out as a whole. */
   incompleteGroup: "keep" | "exclude";
   /** Leave rows of advantage 0 out of the compute; they stay in every count. Off when a KL or entropy term is on. */
@@ -120,6 +128,10 @@ export const batchDefaults: Readonly<BatchOptions> = {
   rewardFill: 0,
   failed: "keep",
   timedOut: "keep",
+  overlong: "keep",
+  maxAge: 0,
+  zeroVariance: "keep",
+  ratioOf: "row",
   incompleteGroup: "keep",
   skipZeroAdvantage: true,
   maxRowTokens: Number.POSITIVE_INFINITY,

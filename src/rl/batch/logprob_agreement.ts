@@ -32,7 +32,7 @@ function kindsOf(groups: readonly GroupRecord[], version: number): Map<string, A
  * when the tokens were drawn. A NaN shows as NaN.
  */
 export function logprobAgreement(
-  { rows, origins }: Batch,
+  { rows, origins }: Pick<Batch, "rows" | "origins">,
   logprobs: ArrayLike<number>,
   version: number,
   groups: readonly GroupRecord[],

@@ -4,7 +4,14 @@ import type { AdvantageConfig } from "../advantages/registry.ts";
 import { isTokenLevel, needsValues } from "../advantages/token_registry.ts";
 import { type RowShare, rowWeights } from "../normalisation.ts";
 import type { LinearViewName } from "../views/linear_views.ts";
-import { type Batch, type BatchOptions, type BatchRollout, batchDefaults, type GroupRecord } from "./batch_input.ts";
+import {
+  type Batch,
+  type BatchOptions,
+  type BatchRollout,
+  batchDefaults,
+  type GroupRecord,
+  type RowOrigin,
+} from "./batch_input.ts";
 import { batchMetrics } from "./batch_metrics.ts";
 import { correctBatch } from "./correct_batch.ts";
 import { linearLayout } from "./linear_units.ts";
@@ -70,6 +77,7 @@ class Preparation implements PreparedBatch {
   private readonly terms: UnitTerms[];
   private readonly built: BuiltRows;
   private readonly steps: Batch["steps"];
+  private readonly rolloutNumbers: ReadonlyMap<string, number>;
 
   constructor(groups: readonly GroupRecord[], options: BatchOptions, selection: Selection, layout: Layout) {
     this.groups = groups;
@@ -77,6 +85,7 @@ class Preparation implements PreparedBatch {
     this.selection = selection;
     this.layout = layout;
     this.needs = scoresNeeded(options);
+    this.rolloutNumbers = new Map(selection.rollouts.map(({ id }, i) => [id, i]));
     const waits = isTokenLevel(options.advantage) || options.klInReward > 0;
     this.early = waits ? null : this.scalarAdvantages(selection.rollouts);
     const part = miniBatchOf(layout.units, options);
@@ -100,11 +109,7 @@ class Preparation implements PreparedBatch {
   finish(scores: RecordScores): Batch {
     requireScores(this.needs, scores);
     const batch: Batch = {
-      rows: this.built.rows.map((row) => ({
-        ...row,
-        advantage: row.advantage.slice(),
-        oldLogprob: row.oldLogprob.slice(),
-      })),
+      rows: this.built.rows.map((row, i) => this.ownRow(row, i)),
       origins: this.built.origins,
       steps: this.steps,
       rollouts: [],
@@ -127,6 +132,16 @@ class Preparation implements PreparedBatch {
       }
     }
     return this.summarised(batch, advantages);
+  }
+
+  /** A copy of a laid-out row that this batch may write to, with the sequences that coupled losses see. */
+  private ownRow(row: TrainRow, index: number): TrainRow {
+    const { call, calls } = this.built.origins[index] as RowOrigin;
+    const unit = call.map((c) => {
+      const { unit: own, rollout } = calls[c] as RowOrigin["calls"][number];
+      return this.options.ratioOf === "row" ? own : (this.rolloutNumbers.get(rollout) as number);
+    });
+    return { ...row, unit, advantage: row.advantage.slice(), oldLogprob: row.oldLogprob.slice() };
   }
 
   private scalarAdvantages(rollouts: readonly SelectedRollout[]): UnitAdvantages {

@@ -1,7 +1,9 @@
 import { LeydenError } from "../../core/errors.ts";
 import type { BreakReason } from "../../schema/chat.ts";
 import { hasLogprobs, idsKey } from "../call.ts";
+import { allEqual } from "../reward_statistics.ts";
 import type { BatchOptions, CallRecord, GroupRecord, RolloutRecord } from "./batch_input.ts";
+import { filterRollout } from "./filters.ts";
 
 /** A rollout that takes part, with the calls that can be trained. */
 export interface SelectedRollout {
@@ -78,7 +80,10 @@ class Selector {
     "training/n_rollouts_w_reward": 0,
     "training/n_rollouts_failed": 0,
     "training/n_rollouts_timed_out": 0,
+    "training/n_rollouts_overlong": 0,
+    "training/n_rollouts_stale": 0,
     "training/n_rollouts_excluded": 0,
+    "training/n_groups_zero_variance_excluded": 0,
     "training/n_groups_incomplete": 0,
     "training/n_groups_excluded": 0,
     "training/n_calls": 0,
@@ -127,15 +132,11 @@ class Selector {
 
   /** The rollout as it takes part; null when a policy leaves it out or it has nothing to train. */
   rollout(group: GroupRecord, rollout: RolloutRecord): SelectedRollout | null {
-    const { failed, timedOut } = this.options;
     this.count("training/n_rollouts");
     if (Number.isFinite(rollout.reward)) this.count("training/n_rollouts_w_reward");
-    if (rollout.status === "failed") this.count("training/n_rollouts_failed");
-    if (rollout.status === "timed_out") this.count("training/n_rollouts_timed_out");
-    const unwanted =
-      (rollout.status === "failed" && failed === "exclude") ||
-      (rollout.status === "timed_out" && timedOut === "exclude");
-    const reward = unwanted ? null : this.reward(rollout);
+    const found = filterRollout(rollout, this.options);
+    for (const { name } of found) this.count(name);
+    const reward = found.some(({ excludes }) => excludes) ? null : this.reward(rollout);
     if (reward === null) {
       this.count("training/n_rollouts_excluded");
       return null;
@@ -151,10 +152,16 @@ class Selector {
   group(group: GroupRecord): SelectedRollout[] {
     const sorted = [...group.rollouts].sort((a, b) => compare(a.id, b.id));
     const selected = sorted.flatMap((rollout) => this.rollout(group, rollout) ?? []);
-    if (selected.length >= Math.max(group.expected ?? 0, group.rollouts.length)) return selected;
-    this.count("training/n_groups_incomplete");
-    if (this.options.incompleteGroup === "keep") return selected;
-    this.count("training/n_groups_excluded");
+    if (selected.length < Math.max(group.expected ?? 0, group.rollouts.length)) {
+      this.count("training/n_groups_incomplete");
+      if (this.options.incompleteGroup === "exclude") {
+        this.count("training/n_groups_excluded");
+        return [];
+      }
+    }
+    const rewards = selected.map((rollout) => rollout.reward);
+    if (this.options.zeroVariance === "keep" || selected.length < 2 || !allEqual(rewards)) return selected;
+    this.count("training/n_groups_zero_variance_excluded");
     return [];
   }
 }
