@@ -5,6 +5,7 @@ import { wgsl } from "../gpu/wgsl.gen.ts";
 import { columnSum, columnWorkgroup, partGroups, partialSums, rowsPerPart } from "./column_sum.ts";
 import { matmul } from "./matmul/matmul.ts";
 import type { Op } from "./op.ts";
+import { type RowWindow, rowWindows } from "./windows.ts";
 
 const biasPart = kernel("linear", wgsl.linear, "bias_part");
 
@@ -24,6 +25,8 @@ export interface LinearIn {
 export interface LinearOptions {
   /** "out_in": (N,K), as most checkpoints have it; "in_out": (K,N), as GPT-2's. */
   layout: "out_in" | "in_out";
+  /** Bounds the binding of one window of an out_in matrix, for tests. */
+  windowBytes: number;
 }
 
 /** What linear's backward needs. */
@@ -33,9 +36,9 @@ export interface LinearSaved {
   readonly options: LinearOptions;
 }
 
-const defaults: LinearOptions = { layout: "out_in" };
+const defaults: LinearOptions = { layout: "out_in", windowBytes: Number.POSITIVE_INFINITY };
 
-function sizes(x: Tensor, w: Tensor, { layout }: LinearOptions): { rows: Dim; K: number; N: number } {
+function sizes(x: Tensor, w: Tensor, { layout }: Pick<LinearOptions, "layout">): { rows: Dim; K: number; N: number } {
   const [rows = 0, inner = 0] = x.shape;
   const outer = w.shape[layout === "out_in" ? 0 : 1] ?? 0;
   return { rows, K: inner as number, N: outer as number };
@@ -43,7 +46,7 @@ function sizes(x: Tensor, w: Tensor, { layout }: LinearOptions): { rows: Dim; K:
 
 /**
  * Affine map with an optional sum onto a residual stream: y = x W + bias + residual, W of (K,N) however it is stored.
- * x (T,K) -> y (T,N). dx = dy W^T, dW += x^T dy, dbias += column sums of dy; nothing is transposed in memory.
+ * x (T,K) -> y (T,N); an out_in matrix larger than one storage binding is read in windows, forward only. dx = dy W^T, dW += x^T dy, dbias += column sums of dy; nothing is transposed in memory.
  * @throws ShapeError when a shape does not fit.
  */
 export const linear: Op<LinearIn, { readonly y: Tensor }, LinearSaved, LinearOptions> = {
@@ -61,7 +64,10 @@ export const linear: Op<LinearIn, { readonly y: Tensor }, LinearSaved, LinearOpt
     if (residual !== undefined) requireDims("linear.residual", [rows, N], residual, "Pass a tensor of y's shape.");
     const y = plan.temp([rows, N], "linear.y");
     const form = o.layout === "out_in" ? "NT" : "NN";
-    matmul(plan, { a: x, b: w, c: y, form, M: rows, N, K, bias, residual });
+    for (const window of windowsOf(plan, w, o)) {
+      const at = window.rows === N ? {} : { columns: { first: window.first, total: N } };
+      matmul(plan, { a: x, b: window.view, c: y, form, M: rows, N: window.rows, K, bias, residual, ...at });
+    }
     return { out: { y }, saved: { x, w, options: o } };
   },
 
@@ -78,6 +84,12 @@ export const linear: Op<LinearIn, { readonly y: Tensor }, LinearSaved, LinearOpt
     return { x: dx, w: into.w, bias: into.bias };
   },
 };
+
+/** A matrix that exceeds one storage binding in windows of its outputs; one whose outputs are its columns is whole. */
+function windowsOf(plan: PlanBuilder, w: Tensor, { layout, windowBytes }: LinearOptions): RowWindow[] {
+  if (layout === "out_in") return rowWindows(plan.device, w, windowBytes);
+  return [{ first: 0, rows: w.shape[1] as number, view: w }];
+}
 
 function biasGradient(plan: PlanBuilder, dy: Tensor, rows: Dim, cols: number, sum: Tensor): void {
   const part = partialSums(plan, rows, cols, "linear.part");

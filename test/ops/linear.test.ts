@@ -32,6 +32,9 @@ opcheck(linear, {
     { shapes: { x: [33, 19], w: [19, 35] }, options: { layout: "in_out" } },
     { shapes: { x: [130, 17], w: [3, 17], bias: [3] } },
     { shapes: { x: [2, 64], w: [32, 64] }, scale: 1e-3 },
+    // Windows of 16, 16 and 4 outputs; of 4, 4 and 3.
+    { shapes: { x: [67, 20], w: [36, 20], bias: [36], residual: [67, 36] }, options: { windowBytes: 1280 } },
+    { shapes: { x: [3, 16], w: [11, 16], bias: [11] }, options: { windowBytes: 256 } },
   ],
   bad: [
     { shapes: { x: [2, 64], w: [32, 63] }, message: "ShapeError[linear.w]: expected (32,64), got (32,63)." },

@@ -6,7 +6,7 @@ import type { Variant } from "./operands.ts";
 export function declarations({ vectors, b, bias, residual }: Variant): string {
   const element = vectors ? "vec4f" : "f32";
   const weights = packedReads("b", b, { vectors, binding: 2, scaleBinding: 6 });
-  return `struct Dims { m: u32, n: u32, k: u32, add: u32 }
+  return `struct Dims { m: u32, n: u32, k: u32, add: u32, width: u32, first: u32 }
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> a: array<${element}>;
 ${weights.declaration}
@@ -17,12 +17,16 @@ ${weights.functions}
 `;
 }
 
-/** `put(row, col, value)`: writes an element of c, or four of them, with all the epilogue adds. */
+/**
+ * `put(row, col, value)`: writes an element of c, or four of them, with all the epilogue adds. c may be wider than the
+ * product, which then fills its columns from `first` on.
+ */
 export function putFunction({ vectors, bias, residual }: Variant): string {
   return `fn put(row: u32, col: u32, value: ${vectors ? "vec4f" : "f32"}) {
-  let at = row * ${vectors ? "(dims.n / 4u)" : "dims.n"} + col;
+  let column = dims.first${vectors ? " / 4u" : ""} + col;
+  let at = row * ${vectors ? "(dims.width / 4u)" : "dims.width"} + column;
   var y = value;
-  ${bias ? "y += bias[col];" : ""}
+  ${bias ? "y += bias[column];" : ""}
   ${residual ? "y += residual[at];" : ""}
   if (dims.add == 1u) { y += c[at]; }
   c[at] = y;

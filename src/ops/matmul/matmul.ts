@@ -12,8 +12,9 @@ import { subgroupMatmul } from "./subgroup.ts";
 /** Texts are generated once per variant and tile. */
 const generated = new Map<string, Kernel>();
 
-function variantOf({ form, b, M, N, K, bias, residual }: MatmulArgs): Variant {
-  const vectors = N % 4 === 0 && isFourfold(form === "TN" ? M : K);
+function variantOf({ form, b, M, N, K, bias, residual, columns = { first: 0, total: N } }: MatmulArgs): Variant {
+  const vectors =
+    N % 4 === 0 && columns.first % 4 === 0 && columns.total % 4 === 0 && isFourfold(form === "TN" ? M : K);
   return {
     form,
     vectors,
@@ -69,7 +70,7 @@ function scalesOf({ b }: MatmulArgs): Record<string, Tensor> {
  */
 export function matmul(plan: PlanBuilder, args: MatmulArgs): void {
   checkOperands(args);
-  const { form, M, N, K } = args;
+  const { form, M, N, K, columns: { first, total } = { first: 0, total: N } } = args;
   const variant = variantOf(args);
   const added = addends(args);
   const choices = selectMatmul(
@@ -78,7 +79,7 @@ export function matmul(plan: PlanBuilder, args: MatmulArgs): void {
     extentMax(M),
     typeof M === "number",
     args.families,
-    args.b.dtype !== "f32",
+    args.b.dtype !== "f32" || total !== N,
   );
   for (const [i, { choice, fromRows }] of choices.entries()) {
     const below = choices[i + 1]?.fromRows ?? Number.POSITIVE_INFINITY;
@@ -86,7 +87,7 @@ export function matmul(plan: PlanBuilder, args: MatmulArgs): void {
     const served = (rows: number): boolean => rows >= fromRows && rows < below;
     plan.dispatch(choice.family === "workgroup" ? workgroupKernel(variant) : generate(variant, choice), {
       tensors: { a: args.a, b: args.b, c: args.c, ...added, ...scalesOf(args) },
-      scalars: { m: scalarOf(M), n: N, k: scalarOf(K), add: args.accumulate === true ? 1 : 0 },
+      scalars: { m: scalarOf(M), n: N, k: scalarOf(K), add: args.accumulate === true ? 1 : 0, width: total, first },
       constants:
         choice.family === "workgroup"
           ? { A_TRANSPOSED: form[0] === "T" ? 1 : 0, B_TRANSPOSED: form[1] === "T" ? 1 : 0 }

@@ -26,6 +26,8 @@ export interface MatmulArgs {
   readonly N: number;
   readonly K: Extent;
   readonly accumulate?: boolean;
+  /** The columns of a wider c (M,total) that the product fills; bias and residual are as wide as c. */
+  readonly columns?: { readonly first: number; readonly total: number };
   /** (N), added to every row. */
   readonly bias?: Tensor;
   /** (M,N); must not be `c`: use `accumulate` for that. */
@@ -50,7 +52,7 @@ export function isFourfold(extent: Extent): boolean {
 }
 
 /** @throws ShapeError when an operand is too small for its part in the product, or an i8 one has no whole blocks. */
-export function checkOperands({ a, b, c, bias, residual, form, M, N, K }: MatmulArgs): void {
+export function checkOperands({ a, b, c, bias, residual, form, M, N, K, columns }: MatmulArgs): void {
   const [m, k] = [extentMax(M), extentMax(K)];
   const advice = "Pass tensors that hold the product's operands.";
   if (b.dtype === "i8") {
@@ -64,9 +66,9 @@ export function checkOperands({ a, b, c, bias, residual, form, M, N, K }: Matmul
   for (const [name, tensor, rows, cols] of [
     ["a", a, m, k],
     ["b", b, k, N],
-    ["c", c, m, N],
-    ["bias", bias, 1, N],
-    ["residual", residual, m, N],
+    ["c", c, m, columns?.total ?? N],
+    ["bias", bias, 1, columns?.total ?? N],
+    ["residual", residual, m, columns?.total ?? N],
   ] as const) {
     if (tensor === undefined || maxElements(tensor.shape) >= rows * cols) continue;
     throw new ShapeError(`matmul.${name}`, [`${rows} x ${cols}`], tensor.shape.map(dimText), advice);

@@ -1,5 +1,5 @@
 import { ConfigError } from "../../core/errors.ts";
-import type { Capabilities } from "../../gpu/capabilities.ts";
+import { type Capabilities, softwareLanes } from "../../gpu/capabilities.ts";
 import type { DirectTile } from "./direct.ts";
 import type { MatmulFamily, MatmulForm } from "./problem.ts";
 
@@ -23,6 +23,8 @@ interface Rule {
   readonly fromRows: number;
   readonly family: MatmulFamily;
   readonly rows: number;
+  /** The only width of subgroups it serves; without it every one. */
+  readonly lanes?: number;
 }
 
 /**
@@ -33,6 +35,7 @@ const rules: readonly Rule[] = [
   { kind: "software+subgroups", fromRows: 1, family: "gemv", rows: 1 },
   { kind: "software+subgroups", fromRows: 2, family: "subgroup", rows: 8 },
   { kind: "software+subgroups", fromRows: 17, family: "subgroup", rows: 32 },
+  { kind: "software+subgroups", fromRows: 33, family: "subgroup", rows: 64, lanes: 16 },
   { kind: "software", fromRows: 1, family: "gemv", rows: 1 },
   { kind: "software", fromRows: 2, family: "direct", rows: 4 },
   { kind: "software", fromRows: 9, family: "direct", rows: 8 },
@@ -42,9 +45,10 @@ const rules: readonly Rule[] = [
 
 /**
  * A plan whose largest M is at most this (decoding) records one dispatch per row bucket and runs the one that fits the
- * replay's M; a plan for more rows (training, prefill) records the widest tile only.
+ * replay's M; a plan for more rows (training, prefill) records tiles of at least `tallRows` only, or else the widest.
  */
 const bucketedRows = 64;
+const tallRows = 32;
 
 /** Subgroup widths the subgroup family is written for. */
 const subgroupWidths: readonly number[] = [4, 8, 16];
@@ -57,7 +61,7 @@ function kindOf(caps: Capabilities): AdapterKind {
 function choiceOf({ family, rows }: Rule, caps: Capabilities): MatmulChoice {
   if (family === "subgroup") return { family, lanes: caps.subgroupWidth, rows };
   if (family === "workgroup") return { family, rows };
-  const threads = caps.deviceClass === "gpu" ? 64 : 8;
+  const threads = caps.deviceClass === "gpu" ? 64 : softwareLanes(caps);
   return { family, rows, tile: { rows, columns: rows === 8 ? 2 : 1, threads } };
 }
 
@@ -72,13 +76,13 @@ function forced(caps: Capabilities, families: readonly MatmulFamily[], form: Mat
       do: "Leave the family out, or choose another adapter.",
     });
   }
-  const rows = { subgroup: 32, gemv: 1, direct: 8, workgroup: 32 }[family];
+  const rows = { subgroup: caps.subgroupWidth === 16 ? 64 : 32, gemv: 1, direct: 8, workgroup: 32 }[family];
   return [{ choice: choiceOf({ kind: kindOf(caps), fromRows: 1, family, rows }, caps), fromRows: 1 }];
 }
 
 /**
  * The kernels for a product with at most `maxRows` rows, in ascending order of the rows they serve; `fixed` when M is
- * always `maxRows`, `packed` when b is not f32. @throws ConfigError when `families` allows nothing that this adapter can run.
+ * always `maxRows`, `special` when b is packed or c is wider. @throws ConfigError when `families` allows nothing that this adapter can run.
  */
 export function selectMatmul(
   caps: Capabilities,
@@ -86,13 +90,13 @@ export function selectMatmul(
   maxRows: number,
   fixed: boolean,
   families?: readonly MatmulFamily[],
-  packed = false,
+  special = false,
 ): RankedChoice[] {
   const choices = choose(caps, form, maxRows, fixed, families);
-  return packed ? choices.map((r) => ({ ...r, choice: unpacking(r.choice, caps) })) : choices;
+  return special ? choices.map((r) => ({ ...r, choice: unpacking(r.choice, caps) })) : choices;
 }
 
-/** The workgroup family reads f32 alone; a register tile stands in for it where weights are packed. */
+/** The workgroup family reads f32 and writes all of c; a register tile stands in for it elsewhere. */
 function unpacking(choice: MatmulChoice, caps: Capabilities): MatmulChoice {
   if (choice.family !== "workgroup") return choice;
   return choiceOf({ kind: kindOf(caps), fromRows: 1, family: "direct", rows: 8 }, caps);
@@ -106,8 +110,17 @@ function choose(
   families: readonly MatmulFamily[] | undefined,
 ): RankedChoice[] {
   if (families !== undefined) return forced(caps, families, form);
-  const usable = rules.filter((r) => r.kind === kindOf(caps) && (form !== "TN" || r.family !== "gemv"));
+  const usable = rules.filter(
+    (r) =>
+      r.kind === kindOf(caps) &&
+      (form !== "TN" || r.family !== "gemv") &&
+      (r.lanes === undefined || r.lanes === caps.subgroupWidth),
+  );
   const reached = usable.filter((r, i) => i === 0 || r.fromRows <= maxRows);
-  const kept = form === "TN" || fixed || maxRows > bucketedRows ? reached.slice(-1) : reached;
+  const widest = reached.at(-1) as Rule;
+  const kept =
+    form === "TN" || fixed
+      ? [widest]
+      : reached.filter((r) => maxRows <= bucketedRows || r.rows >= Math.min(widest.rows, tallRows));
   return kept.map((r, i) => ({ choice: choiceOf(r, caps), fromRows: i === 0 ? 1 : r.fromRows }));
 }
