@@ -4,12 +4,15 @@ import { LeydenError } from "../../src/core/errors.ts";
 import type { ChatMessage, ChatRequest, EncodedPrompt, ParsedReply, RecordedCall } from "../../src/schema/chat.ts";
 import type { Engine, GenerateRequest, GenerateResult } from "../../src/schema/engine.ts";
 import type { ChatCodec } from "../../src/text/chat_format.ts";
+import { messageText } from "../../src/text/message_text.ts";
 
 /** The id that ends a reply. */
 const stopId = 0;
 
 function textOf(message: ChatMessage): string {
   const { content, tool_calls: calls } = message;
+  // Refuses what the real one refuses.
+  messageText(message);
   const text = typeof content === "string" ? content : (content ?? []).map((part) => part.text ?? "").join("");
   const called = (calls ?? []).map((call) => `<call>${call.function.name} ${call.function.arguments}</call>`).join("");
   return text + called;
