@@ -15,6 +15,7 @@ import { addResponseRoutes } from "./dialects/responses_routes.ts";
 import { addUnservedRoutes } from "./dialects/unserved_routes.ts";
 import { asApiError, DetailError } from "./http/errors.ts";
 import { Routes } from "./http/routes.ts";
+import { addMetricsRoute } from "./metrics/metrics_route.ts";
 
 /** A gateway that is ready to answer. */
 export interface GatewayApp {
@@ -34,6 +35,7 @@ export interface GatewayApp {
 export function createApp(deps: GatewayDeps): GatewayApp {
   const gateway = new Gateway(deps);
   const routes = new Routes();
+  addMetricsRoute(routes, gateway);
   addDescriptionRoutes(routes);
   addRolloutRoutes(routes, gateway);
   addEventRoutes(routes, gateway);

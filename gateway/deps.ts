@@ -38,6 +38,8 @@ export interface GatewayDeps {
   config?: GatewayOptions;
   /** How forwarded calls are sent. */
   fetch?: (url: string, init: RequestInit) => Promise<Response>;
+  /** The last line of metrics.jsonl, where a training run is served; for /metrics. */
+  runMetrics?: () => Readonly<Record<string, number | string | null>>;
   /** Told of faults that nobody foresaw; they are answered as internal errors. */
   report?: (fault: unknown) => void;
 }

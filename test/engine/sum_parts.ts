@@ -23,9 +23,9 @@ export interface DeviceState {
 
 /** Draws (sum of all tokens + weight) modulo 50; its gradient depends on the order of rows. */
 export class SumParts implements EngineParts {
-  readonly info = {
+  readonly info: EngineParts["info"] = {
     adapter: "sum",
-    deviceClass: "software" as const,
+    deviceClass: "software",
     family: "sum",
     parameters: 1,
     microBatchTokens: 1000,
@@ -83,8 +83,8 @@ export class SumParts implements EngineParts {
     throw new DeviceError("device_validation", "Not asked for here.");
   }
 
-  scoreRows = this.score;
-  updateCritic = this.score;
+  scoreRows: EngineParts["scoreRows"] = this.score;
+  updateCritic: EngineParts["updateCritic"] = this.score;
 
   clearGradients(): void {
     this.gradient = 0;
