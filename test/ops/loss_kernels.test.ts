@@ -4,25 +4,16 @@
  * chunk of records and in several; every KL estimator; what a plan without sequences says.
  */
 import { describe, expect, it } from "#test";
-import type { Device } from "../../src/gpu/device.ts";
 import { PlanBuilder } from "../../src/gpu/plan_builder.ts";
-import { uploadTensor } from "../../src/gpu/readback.ts";
 import { lossHead } from "../../src/ops/loss_head.ts";
-import {
-  isCoupled,
-  klKinds,
-  type LossKind,
-  type LossSettings,
-  lossKinds,
-  lossValues,
-} from "../../src/ops/loss_settings.ts";
-import { recordIndexInputs } from "../../src/ops/record_index.ts";
+import { klKinds, type LossKind, type LossSettings, lossKinds } from "../../src/ops/loss_settings.ts";
 import { klToken } from "../../src/rl/kl.ts";
 import type { LossRow, TokenLosses } from "../../src/rl/losses/policy_loss.ts";
 import { policyLosses } from "../../src/rl/losses/registry.ts";
+import { computeCoupled } from "./coupled_run.ts";
 import type { LossCase } from "./loss_reference.ts";
 import { logprobsOf } from "./loss_reference.ts";
-import { baseLoss, drawCase, hostInputs } from "./loss_run.ts";
+import { baseLoss, drawCase } from "./loss_run.ts";
 import { expectClose, testDevice } from "./opcheck.ts";
 
 type PolicyKind = Exclude<LossKind, "cross_entropy">;
@@ -99,69 +90,6 @@ function gradientOfH(c: LossCase, grad: Float64Array): Float64Array {
   return dh;
 }
 
-interface Units {
-  unit: readonly number[];
-  /** Of each unit: sum and number of log ratios elsewhere; its mean advantage. */
-  outside?: readonly (readonly [number, number])[];
-}
-
-async function compute(
-  device: Device,
-  c: LossCase,
-  loss: LossSettings,
-  { unit, outside = [] }: Units,
-  chunkBytes?: number,
-): Promise<{ stats: Float32Array; dh: Float32Array }> {
-  const plan = new PlanBuilder(device, "loss");
-  const R = plan.dim("R", c.src.length + 2);
-  const T = plan.dim("T", c.T);
-  const count = Math.max(...unit) + 1;
-  const U = plan.dim("U", count + 2);
-  const w = uploadTensor(device, "w", [c.V, c.C], Float32Array.from(c.w));
-  const numbers = { weight: plan.input("weight", [R]), advantage: plan.input("advantage", [R]) };
-  const units = isCoupled(loss.kind)
-    ? {
-        unit: plan.input("unit", [R], "u32"),
-        off: plan.input("units.off", [count + 3], "u32"),
-        order: plan.input("units.order", [R], "u32"),
-        outside: plan.input("units.outside", [U, 4]),
-      }
-    : undefined;
-  const inputs = {
-    ...{
-      h: plan.input("h", [T, c.C]),
-      w,
-      src: plan.input("src", [R], "u32"),
-      target: plan.input("target", [R], "u32"),
-    },
-    ...{ ...numbers, oldLogprob: plan.input("oldLogprob", [R]), refLogprob: plan.input("refLogprob", [R]) },
-    ...(units && { units }),
-  };
-  const out = lossHead(plan, inputs, {}, { kind: loss.kind, ...(chunkBytes === undefined ? {} : { chunkBytes }) });
-  plan.output("stats", out.stats);
-  plan.output("dh", out.dh);
-  const built = await plan.build();
-  const index = recordIndexInputs(unit, count);
-  const mean = (u: number): number => {
-    const own = c.advantage.filter((_, r) => unit[r] === u && c.weight[r] !== 0);
-    return own.length === 0 ? 0 : own.reduce((a, b) => a + b, 0) / own.length;
-  };
-  const rest = Array.from({ length: count }, (_, u) => [...(outside[u] ?? [0, 0]), mean(u), 0]).flat();
-  const unitData = units && {
-    unit: Uint32Array.from(unit),
-    "units.off": index["records.off"] as Uint32Array,
-    "units.order": index["records.order"] as Uint32Array,
-    "units.outside": Float32Array.from(rest),
-  };
-  const read = await built.run(
-    { R: c.src.length, T: c.T, U: count, ...lossValues(loss) },
-    { ...hostInputs(c), ...unitData },
-  );
-  built.dispose();
-  if (w.storage.kind === "buffer") device.pool.release(w.storage.buffer);
-  return read as { stats: Float32Array; dh: Float32Array };
-}
-
 /** Records with rewards of one sign per unit, as rollouts have, and one record that does not count. */
 function caseOf(unit: readonly number[]): LossCase {
   const c = drawCase(9, 6, 11, unit.length);
@@ -182,7 +110,7 @@ describe("policy losses on the device", () => {
       const c = caseOf(interleaved);
       const loss: LossSettings = { ...baseLoss, kind, ...settings[kind] };
       const want = expected(kind, c, interleaved);
-      const got = await compute(device, c, loss, { unit: interleaved });
+      const got = await computeCoupled(device, c, loss, { unit: interleaved });
       const losses = c.src.map((_, r) => got.stats[8 * r + 2] as number);
       expectClose(
         "loss",
@@ -191,7 +119,7 @@ describe("policy losses on the device", () => {
         1e-5,
       );
       expectClose("dh", got.dh, gradientOfH(c, want.grad), 2e-5);
-      const chunked = await compute(device, c, loss, { unit: interleaved }, 4 * 11 * 4);
+      const chunked = await computeCoupled(device, c, loss, { unit: interleaved }, 4 * 11 * 4);
       expectClose("stats in chunks", chunked.stats, got.stats, 1e-6);
       expectClose("dh in chunks", chunked.dh, got.dh, 1e-6);
     });
@@ -203,7 +131,7 @@ describe("policy losses on the device", () => {
       const c = caseOf(interleaved);
       c.weight = c.weight.map(() => 0.5);
       const loss: LossSettings = { ...baseLoss, kind, ...settings[kind] };
-      const whole = await compute(device, c, loss, { unit: interleaved });
+      const whole = await computeCoupled(device, c, loss, { unit: interleaved });
       const kept = c.src.flatMap((_, r) => (r % 3 === 0 ? [] : [r]));
       const pick = <X>(values: readonly X[]): X[] => kept.map((r) => values[r] as X);
       const { clipLow, clipHigh } = loss;
@@ -221,7 +149,7 @@ describe("policy losses on the device", () => {
         });
         return [ratios.reduce((a, b) => a + b, 0), away.length];
       });
-      const got = await compute(device, part, loss, { unit: pick(interleaved), outside });
+      const got = await computeCoupled(device, part, loss, { unit: pick(interleaved), outside });
       const losses = (stats: Float32Array, records: readonly number[]): number[] =>
         records.map((r) => stats[8 * r + 2] as number);
       expectClose("loss", losses(got.stats, [...kept.keys()]), losses(whole.stats, kept), 1e-5);
@@ -234,7 +162,7 @@ describe("policy losses on the device", () => {
       const c = caseOf(interleaved);
       c.weight = c.weight.map(() => 1);
       c.refLogprob = c.refLogprob.map((l, r) => Math.fround(r === 3 ? l + 9 : r === 7 ? l - 30 : l));
-      const got = await compute(
+      const got = await computeCoupled(
         device,
         c,
         { ...baseLoss, kind: "reinforce", klCoef: 0.5, klKind },
