@@ -51,6 +51,11 @@ export class Attempt implements PastCalls {
     return this.answered(policy).chats.calls;
   }
 
+  /** Those of them whose requests have this many messages. */
+  recordedOfLength(policy: string, messages: number): readonly RecordedCall[] {
+    return this.answered(policy).chats.ofLength(messages);
+  }
+
   /** The calls without a chat that a prompt may continue. */
   rawCalls(policy: string): readonly RawCall[] {
     return this.answered(policy).raw;

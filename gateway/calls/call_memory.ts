@@ -1,9 +1,9 @@
 /**
- * The recorded calls of an attempt in memory. Each call repeats the conversation before it, so a call shares what it
- * repeats with the call it continues: equal messages and tools are one object, and the ids of a lineage lie in one
- * array. A conversation then takes the room of its last call, not of the sum of all.
+ * The recorded calls of an attempt in memory. Each call repeats the conversation before it, so a call keeps only what is
+ * new in it, beside the call it goes on from: a conversation takes the room of its last call, not of the sum of all, and
+ * so does every branch of it.
  */
-import type { ChatRequest, RecordedCall } from "../../src/schema/chat.ts";
+import type { ChatMessage, ChatRequest, RecordedCall } from "../../src/schema/chat.ts";
 
 /** True when two JSON values are equal, key order aside. */
 export function equalJson(a: unknown, b: unknown): boolean {
@@ -15,7 +15,8 @@ export function equalJson(a: unknown, b: unknown): boolean {
   return keys.every((key) => Object.hasOwn(b, key) && equalJson((a as never)[key], (b as never)[key]));
 }
 
-function sharedRequest(request: ChatRequest, base: ChatRequest): ChatRequest {
+/** The request with the objects of `base` where it says the same. */
+export function sharedRequest(request: ChatRequest, base: ChatRequest): ChatRequest {
   const messages = request.messages.map((message, at) => {
     const known = base.messages[at];
     return known !== undefined && equalJson(known, message) ? known : message;
@@ -24,63 +25,130 @@ function sharedRequest(request: ChatRequest, base: ChatRequest): ChatRequest {
   return { ...request, messages, tools };
 }
 
-/** Ids of one lineage: the prompt and reply of its last call, those of earlier calls being its beginnings. */
-interface Lineage {
-  buffer: Int32Array;
-  length: number;
+/** One call: what it repeats of another, and what is its own. */
+interface Entry {
+  readonly id: string;
+  /** The request without its messages; its tools are the base's own where they are equal. */
+  readonly settings: Omit<ChatRequest, "messages">;
+  readonly base: Entry | null;
+  /** How many of the base's messages come first, and those after them. */
+  readonly sharedMessages: number;
+  readonly messages: readonly ChatMessage[];
+  /** How many of the base's ids, prompt and reply, come first; and those after them, the reply's included. */
+  readonly sharedIds: number;
+  readonly ids: Int32Array;
+  readonly promptLength: number;
+  readonly length: number;
+  reply: ChatMessage | null;
 }
 
-function appended(lineage: Lineage, ids: ArrayLike<number>): Lineage {
-  const length = lineage.length + ids.length;
-  let { buffer } = lineage;
-  if (length > buffer.length) {
-    buffer = new Int32Array(Math.max(length, 2 * lineage.length));
-    buffer.set(lineage.buffer.subarray(0, lineage.length));
+function messagesOf(entry: Entry): ChatMessage[] {
+  const parts: (readonly ChatMessage[])[] = [];
+  let count = Number.POSITIVE_INFINITY;
+  for (let at: Entry | null = entry; at !== null; at = at.base) {
+    const own = Math.max(0, Math.min(count, at.sharedMessages + at.messages.length) - at.sharedMessages);
+    parts.push(at.messages.slice(0, own));
+    count = Math.min(count, at.sharedMessages);
+    if (count === 0) break;
   }
-  buffer.set(ids, lineage.length);
-  return { buffer, length };
+  return parts.reverse().flat();
 }
 
-/** What is remembered of recorded calls, in order. */
-export class CallMemory {
-  readonly calls: RecordedCall[] = [];
-  private readonly places = new Map<string, number>();
-  private readonly lineages = new Map<string, Lineage>();
+function idsOf(entry: Entry): Int32Array {
+  const ids = new Int32Array(entry.length);
+  let count = entry.length;
+  for (let at: Entry | null = entry; at !== null && count > 0; at = at.base) {
+    const from = Math.min(count, at.sharedIds);
+    ids.set(at.ids.subarray(0, count - from), from);
+    count = from;
+  }
+  return ids;
+}
 
-  /** Remembers a call; its `promptIds` begin with the first `prefixLength` ids of `parent`, the whole of it. */
-  add(call: RecordedCall, parent: string | null, prefixLength: number): void {
-    const base = (parent === null ? undefined : this.get(parent)) ?? this.calls.at(-1);
-    const lineage = this.lineageFor(call, parent, prefixLength);
-    const promptEnd = call.promptIds.length;
-    this.places.set(call.id, this.calls.length);
-    this.calls.push({
-      ...call,
-      request: base ? sharedRequest(call.request, base.request) : call.request,
-      promptIds: lineage.buffer.subarray(0, promptEnd),
-      replyIds: lineage.buffer.subarray(promptEnd, lineage.length),
-    });
-    this.lineages.set(call.id, lineage);
+function sharedCount(messages: readonly ChatMessage[], base: readonly ChatMessage[]): number {
+  let count = 0;
+  while (count < messages.length && count < base.length && equalJson(messages[count], base[count])) count++;
+  return count;
+}
+
+/** The whole of a call. */
+function viewOf(entry: Entry): RecordedCall {
+  const ids = idsOf(entry);
+  return {
+    id: entry.id,
+    request: { ...entry.settings, messages: messagesOf(entry) },
+    reply: entry.reply,
+    promptIds: ids.subarray(0, entry.promptLength),
+    replyIds: ids.subarray(entry.promptLength),
+  };
+}
+
+/** What is remembered of recorded calls. */
+export class CallMemory {
+  private readonly entries = new Map<string, Entry>();
+  /** Calls by how many messages their requests have. */
+  private readonly lengths = new Map<number, Entry[]>();
+  private last: Entry | null = null;
+
+  /** All of them, in order. */
+  get calls(): RecordedCall[] {
+    return [...this.entries.values()].map(viewOf);
+  }
+
+  /** How many there are, and what they keep of their own. */
+  get size(): { calls: number; ids: number; messages: number } {
+    const entries = [...this.entries.values()];
+    return {
+      calls: entries.length,
+      ids: entries.reduce((sum, { ids }) => sum + ids.length, 0),
+      messages: entries.reduce((sum, { messages }) => sum + messages.length, 0),
+    };
+  }
+
+  /** Those whose requests have this many messages, in order. */
+  ofLength(messages: number): RecordedCall[] {
+    return (this.lengths.get(messages) ?? []).map(viewOf);
   }
 
   get(id: string): RecordedCall | undefined {
-    const at = this.places.get(id);
-    return at === undefined ? undefined : this.calls[at];
+    const entry = this.entries.get(id);
+    return entry && viewOf(entry);
   }
 
-  private lineageFor(call: RecordedCall, parent: string | null, prefixLength: number): Lineage {
-    const known = parent === null ? undefined : this.lineages.get(parent);
-    // The first call that continues another one takes its array over; a branch gets one of its own.
-    const isTail = known !== undefined && known.length === prefixLength;
-    if (isTail) this.lineages.delete(parent as string);
-    const start: Lineage = isTail ? known : { buffer: new Int32Array(0), length: 0 };
-    const added = Array.prototype.slice.call(call.promptIds, start.length) as number[];
-    return appended(appended(start, added), call.replyIds);
+  /** Remembers a call; its `promptIds` begin with the first `prefixLength` ids of `parent`. */
+  add({ id, request, reply, promptIds, replyIds }: RecordedCall, parent: string | null, prefixLength: number): void {
+    const known = parent === null ? undefined : this.entries.get(parent);
+    const base = known ?? this.last;
+    const { messages, ...settings } = request;
+    const shared = base ? sharedCount(messages, messagesOf(base)) : 0;
+    const sharedIds = known ? Math.min(prefixLength, known.length) : 0;
+    const promptLength = promptIds.length;
+    const ids = new Int32Array(promptLength - sharedIds + replyIds.length);
+    ids.set(Array.prototype.slice.call(promptIds, sharedIds));
+    ids.set(replyIds, promptLength - sharedIds);
+    const entry: Entry = {
+      id,
+      settings:
+        base && equalJson(settings.tools, base.settings.tools) ? { ...settings, tools: base.settings.tools } : settings,
+      base,
+      sharedMessages: shared,
+      messages: messages.slice(shared),
+      sharedIds,
+      ids,
+      promptLength,
+      length: promptLength + replyIds.length,
+      reply,
+    };
+    this.entries.set(id, entry);
+    this.last = entry;
+    const alike = this.lengths.get(messages.length);
+    if (alike) alike.push(entry);
+    else this.lengths.set(messages.length, [entry]);
   }
 
   /** The harness did not get this reply: only its prompt can be continued. */
   forgetReply(id: string): void {
-    const at = this.places.get(id);
-    const call = this.get(id);
-    if (call && at !== undefined) this.calls[at] = { ...call, reply: null };
+    const entry = this.entries.get(id);
+    if (entry) entry.reply = null;
   }
 }

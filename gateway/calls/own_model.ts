@@ -15,9 +15,9 @@ import { ContextLengthExceeded } from "../http/errors.ts";
 import { type Answered, unwatched } from "./answered.ts";
 import { Attempt } from "./attempt.ts";
 import { promptKey, streamKey } from "./call_key.ts";
+import { chatPrompt } from "./chat_prompt.ts";
 import { type Draw, drawnReply } from "./drawn_reply.ts";
 import type { Identity } from "./identity.ts";
-import { withAdopted } from "./partial_reply.ts";
 import { encodeRaw } from "./raw_prompt.ts";
 import type { Recorder } from "./recorder.ts";
 import { decideSampling, rewrittenBody, type SamplingDecision } from "./sampling_policy.ts";
@@ -109,7 +109,8 @@ export class OwnModel {
 
   /** How many tokens the prompt of a request has; `attempt` holds the calls it may continue. */
   async countTokens(chat: ChatRequest, attempt: Attempt | null): Promise<number> {
-    return (await this.encodeChat(chat, attempt ?? new Attempt())).ids.length;
+    const { model, name } = this.deps;
+    return (await chatPrompt(chat, attempt ?? new Attempt(), name, model)).prompt.ids.length;
   }
 
   /** Where replies come from, as records name it. */
@@ -118,34 +119,34 @@ export class OwnModel {
     return policy ?? (script === undefined ? "engine" : "script");
   }
 
-  private async encodeChat(chat: ChatRequest, attempt: Attempt): Promise<EncodedPrompt> {
-    const { model, name } = this.deps;
-    return await model.codec.encodeRequest(chat, withAdopted(chat, attempt.recorded(name), attempt, model));
-  }
-
-  private async prepare(dialect: Dialect, asked: ModelCall, owner: Owner | null): Promise<Prepared> {
+  private async prepare(dialect: Dialect, read: ModelCall, owner: Owner | null): Promise<Prepared> {
     const { clock, config, isPolicy } = this.deps;
     const startedAt = clock.monotonic();
     const attempt = owner?.attempt ?? new Attempt();
-    const call = resolvedCall(dialect, asked, attempt);
+    const asked = resolvedCall(dialect, read, attempt);
+    const { call, prompts } = await this.encode(asked, attempt);
     const constraint = constraintOf(call.form, call.chat.tools ?? null);
     const decision = decideSampling(call, isPolicy ? (owner?.identity.mode ?? null) : null, config);
     const prepared: Prepared = { dialect, call, attempt, decision, constraint, draws: [], startedAt };
-    const raws = call.prompts ?? [null];
-    const prompts = await Promise.all(raws.map((raw) => this.encode(raw, call, attempt)));
     const contextLength = await this.context();
     for (const { ids } of prompts) {
       if (contextLength <= ids.length) throw new ContextLengthExceeded(contextLength, ids.length);
     }
     for (const [at, prompt] of prompts.entries()) {
-      this.claim(prepared, prompt, raws[at] ?? null, contextLength - prompt.ids.length, owner);
+      this.claim(prepared, prompt, call.prompts?.[at] ?? null, contextLength - prompt.ids.length, owner);
     }
     return prepared;
   }
 
-  private encode(raw: RawPrompt | null, call: ModelCall, attempt: Attempt): Promise<EncodedPrompt> {
+  /** The prompts of a call, and the call with what it shares with the one it continues. */
+  private async encode(call: ModelCall, attempt: Attempt): Promise<{ call: ModelCall; prompts: EncodedPrompt[] }> {
     const { model, name } = this.deps;
-    return raw === null ? this.encodeChat(call.chat, attempt) : encodeRaw(raw, attempt.rawCalls(name), model);
+    if (call.prompts) {
+      const raw = attempt.rawCalls(name);
+      return { call, prompts: await Promise.all(call.prompts.map((prompt) => encodeRaw(prompt, raw, model))) };
+    }
+    const { chat, prompt } = await chatPrompt(call.chat, attempt, name, model);
+    return { call: { ...call, chat }, prompts: [prompt] };
   }
 
   /** Adds the draws of a prompt that leaves `room` tokens. */

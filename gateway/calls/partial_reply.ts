@@ -32,19 +32,18 @@ function idsShowing(text: string, call: RecordedCall, { codec }: ServedModel): n
   return shown(low) === wanted ? low : null;
 }
 
-/** The recorded calls with those of them cut to what the request shows that it has of their replies. */
-export function withAdopted(
+/** The calls that were not delivered, cut to what the request shows that it has of their replies. */
+export function adoptedCalls(
   request: ChatRequest,
   recorded: readonly RecordedCall[],
   attempt: Attempt,
   model: ServedModel,
-): readonly RecordedCall[] {
-  const adopted = recorded.flatMap((call) => {
+): RecordedCall[] {
+  return recorded.flatMap((call) => {
     const text = adoptedText(request, call, attempt.replyOf(call.id));
     const count = text === null ? null : idsShowing(text, call, model);
     if (text === null || count === null) return [];
     const replyIds = Array.prototype.slice.call(call.replyIds, 0, count) as number[];
     return [{ ...call, reply: { role: "assistant" as const, content: text }, replyIds }];
   });
-  return adopted.length === 0 ? recorded : [...recorded, ...adopted];
 }

@@ -41,7 +41,7 @@ describe("call memory", () => {
     );
   });
 
-  it("keeps one object for what a conversation repeats, and one array for its ids", () => {
+  it("keeps of a conversation what is new in each call, and of a branch what differs", () => {
     const memory = new CallMemory();
     memory.add(call("a", [1, 2], [3], ["x"]), null, 0);
     memory.add(call("b", [1, 2, 3, 4], [5], ["x", "y"]), "a", 3);
@@ -50,14 +50,24 @@ describe("call memory", () => {
     expect(c?.request.messages[0]).toBe(a?.request.messages[0]);
     expect(c?.request.messages[1]).toBe(b?.request.messages[1]);
     expect(c?.request.tools).toBe(a?.request.tools);
-    for (let turn = 0; turn < 1000; turn++) {
-      const last = memory.calls.at(-1) as RecordedCall;
-      const prefix = [...Array.from(last.promptIds), ...Array.from(last.replyIds)];
-      memory.add(call(`t${turn}`, [...prefix, 1], [2], ["x"]), last.id, prefix.length);
+    expect(memory.size).toEqual({ calls: 3, ids: 7, messages: 3 });
+    for (let branch = 0; branch < 100; branch++) {
+      memory.add(call(`d${branch}`, [1, 2, 3, 4, 5, 8], [branch], ["x", "y", `z${branch}`]), "b", 5);
     }
-    const buffers = new Set(memory.calls.map(({ promptIds }) => (promptIds as Int32Array).buffer));
-    const bytes = [...buffers].reduce((sum, buffer) => sum + buffer.byteLength, 0);
-    expect(bytes).toBeLessThan(2010 * 4 * 8);
+    expect(memory.size).toEqual({ calls: 103, ids: 207, messages: 103 });
+    expect(memory.get("d99")).toEqual(
+      expect.objectContaining({ promptIds: Int32Array.of(1, 2, 3, 4, 5, 8), replyIds: Int32Array.of(99) }),
+    );
+    expect(memory.ofLength(3).map(({ id }) => id)).toEqual(["c", ...Array.from({ length: 100 }, (_, at) => `d${at}`)]);
+    expect(memory.ofLength(9)).toEqual([]);
+  });
+
+  it("continues a part of a reply", () => {
+    const memory = new CallMemory();
+    memory.add(call("a", [1, 2], [3, 4, 5], ["x"]), null, 0);
+    memory.add(call("b", [1, 2, 3, 9], [6], ["x", "y"]), "a", 3);
+    expect(Array.from(memory.get("b")?.promptIds ?? [])).toEqual([1, 2, 3, 9]);
+    expect(memory.size.ids).toBe(7);
   });
 
   it("forgets a reply that was not delivered", () => {

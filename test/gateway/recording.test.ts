@@ -66,7 +66,7 @@ describe("a recorded call", () => {
     const [a, b, c] = await client.calls("r");
     expect([b?.parent, b?.breakReason]).toEqual([a?.id, null]);
     expect(b?.prefixLength).toBe((a?.tokens.promptIds.length ?? 0) + (a?.tokens.replyIds.length ?? 0));
-    expect([c?.parent, c?.prefixLength, c?.breakReason]).toEqual([null, 0, "edited"]);
+    expect([c?.parent, c?.prefixLength, c?.breakReason]).toEqual([null, 0, "side"]);
   });
 
   it("of one attempt is never continued by another, nor by another rollout", async () => {
