@@ -6,6 +6,8 @@ const device = ["test/device/**/*.test.ts", "test/ops/**/*.test.ts"];
 /** Tests that need the device and Node (files, processes, servers). */
 const deviceNode = ["test/node/**/*.test.ts"];
 const long = ["test/long/**/*.test.ts"];
+/** Tests that run other people's agents, which a folder of its own installs: npm run test:harness. */
+const harness = ["test/harness/*.test.ts"];
 /** Packages the device tests reach; bundled for the browser before it starts, because a late one reloads the page. */
 const browserPackages = ["@noble/hashes/sha2.js", "fast-check", "zod"];
 
@@ -29,9 +31,14 @@ export default defineConfig({
           name: "device",
           include: [...device, ...deviceNode],
           environment: "node",
+          // Short vectors compile in half the time; kernels for long ones have a run of their own (.ci/run).
+          env: { LP_NATIVE_VECTOR_WIDTH: process.env.LP_NATIVE_VECTOR_WIDTH ?? "256" },
           fileParallelism: false,
           testTimeout: 120_000,
         },
+      },
+      {
+        test: { name: "harness", include: harness, environment: "node", fileParallelism: false, testTimeout: 300_000 },
       },
       { test: { name: "long", include: long, environment: "node", fileParallelism: false, testTimeout: 3_600_000 } },
       {

@@ -33,6 +33,12 @@ export function adapterName(info: GPUAdapterInfo): string {
   return [info.vendor, info.architecture, info.device, info.description].filter((s) => s !== "").join(" | ");
 }
 
+/** f32 lanes of the vectors a software adapter computes with; llvmpipe states their bits in its name. */
+export function softwareLanes({ adapter, subgroupWidth }: Capabilities): number {
+  const bits = /(\d+)[ -]bits/.exec(adapter)?.[1];
+  return bits === undefined ? Math.max(subgroupWidth, 8) : Number(bits) / 32;
+}
+
 function fixedSubgroupWidth(adapter: GPUAdapter): number {
   const info = adapter.info as GPUAdapterInfo & { subgroupMinSize?: number; subgroupMaxSize?: number };
   const width = info.subgroupMinSize ?? 0;

@@ -1,3 +1,4 @@
+import { softwareLanes } from "../gpu/capabilities.ts";
 import type { Device } from "../gpu/device.ts";
 import type { Constants } from "../gpu/pipelines.ts";
 import { dimValue, linearGroups, type PlanValues } from "../gpu/plan_values.ts";
@@ -20,7 +21,7 @@ export function rowGrid(device: Device): Grid {
 
 /** Grid of elementwise kernels (shaders/span.wgsl), each invocation handling `items` elements or as many as suit. */
 export function elementGrid(device: Device, items?: number): Grid {
-  const [WG, suited] = device.caps.deviceClass === "software" ? [8, 128] : [256, 2];
+  const [WG, suited] = device.caps.deviceClass === "software" ? [softwareLanes(device.caps), 128] : [256, 2];
   const ITEMS = items ?? suited;
   return { constants: { WG, ITEMS }, groups: (elements) => linearGroups(Math.ceil(elements / (WG * ITEMS))) };
 }

@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 
@@ -7,6 +7,8 @@ export interface FolderFacts {
   platform: NodeJS.Platform;
   home: string;
   variables: Readonly<Record<string, string | undefined>>;
+  /** Vectors of 512 bits in hardware (AVX-512). */
+  wideVectors?: boolean;
 }
 
 /** Where things that may be made again are kept: LEYDEN_CACHE, else "leyden" in the user's cache folder. */
@@ -18,10 +20,10 @@ export function cacheFolderFor({ platform, home, variables }: FolderFacts): stri
 }
 
 /**
- * The variables a Vulkan driver wants and that are not set yet: a cache for compiled shaders (software drivers compile
- * for seconds otherwise) and a runtime folder (loaders complain without one).
+ * The variables a Vulkan driver wants and that are not set yet, folders all: a cache for compiled shaders (software
+ * drivers compile for seconds otherwise) and a runtime folder (loaders complain without one).
  */
-export function driverVariables({ platform, home, variables }: FolderFacts): Record<string, string> {
+export function driverFolders({ platform, home, variables }: FolderFacts): Record<string, string> {
   if (platform !== "linux") return {};
   const cache = cacheFolderFor({ platform, home, variables });
   const out: Record<string, string> = {};
@@ -30,8 +32,25 @@ export function driverVariables({ platform, home, variables }: FolderFacts): Rec
   return out;
 }
 
+/**
+ * Settings a Vulkan driver wants and that are not set yet. llvmpipe computes in vectors of 256 bits even where there are
+ * longer ones; with 512 a training step takes three quarters of the time (test/bench/LOG.md).
+ */
+export function driverSettings({ platform, variables, wideVectors }: FolderFacts): Record<string, string> {
+  if (platform !== "linux" || !wideVectors || variables.LP_NATIVE_VECTOR_WIDTH) return {};
+  return { LP_NATIVE_VECTOR_WIDTH: "512" };
+}
+
 function facts(): FolderFacts {
-  return { platform: process.platform, home: homedir(), variables: process.env };
+  return { platform: process.platform, home: homedir(), variables: process.env, wideVectors: hasWideVectors() };
+}
+
+function hasWideVectors(): boolean {
+  try {
+    return /^flags\s*:.*\bavx512f\b/m.test(readFileSync("/proc/cpuinfo", "utf8"));
+  } catch {
+    return false;
+  }
 }
 
 /** The cache folder of this user. */
@@ -44,7 +63,9 @@ export function systemCacheFolder(): string {
  * worker's environment is a copy that native code does not see.
  */
 export function prepareDriverEnvironment(): void {
-  for (const [name, folder] of Object.entries(driverVariables(facts()))) {
+  const known = facts();
+  Object.assign(process.env, driverSettings(known));
+  for (const [name, folder] of Object.entries(driverFolders(known))) {
     try {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
     } catch {

@@ -32,6 +32,13 @@ describe("the table of kernels", () => {
     expect(names(software, "TN", 64, true)).toEqual(["subgroup32 from 1"]);
   });
 
+  it("has taller tiles for wide subgroups, beside the others where the rows are given at replay", () => {
+    const wide = { ...software, subgroupWidth: 16 };
+    expect(names(wide, "NT", 4096, false)).toEqual(["subgroup32 from 1", "subgroup64 from 33"]);
+    expect(names(wide, "NT", 32, false)).toEqual(["gemv1 from 1", "subgroup8 from 2", "subgroup32 from 17"]);
+    expect(names(wide, "TN", 256, true)).toEqual(["subgroup64 from 1"]);
+  });
+
   it("uses no subgroups where there are none, and workgroup tiles on a GPU", () => {
     const without = { ...software, subgroupWidth: 0 };
     expect(names(without, "NT", 64, false)).toEqual(["gemv1 from 1", "direct4 from 2", "direct8 from 9"]);

@@ -1,5 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { cacheFolderFor, driverVariables, type FolderFacts } from "../../src/platform/driver_environment.ts";
+import {
+  cacheFolderFor,
+  driverFolders,
+  driverSettings,
+  type FolderFacts,
+} from "../../src/platform/driver_environment.ts";
 
 const facts = (platform: NodeJS.Platform, variables: FolderFacts["variables"] = {}): FolderFacts => ({
   platform,
@@ -22,23 +27,43 @@ describe("cache folder", () => {
   });
 });
 
-describe("driver variables", () => {
+describe("driver settings", () => {
+  const wide = (variables: FolderFacts["variables"] = {}): FolderFacts => ({
+    ...facts("linux", variables),
+    wideVectors: true,
+  });
+
+  it("have llvmpipe use the long vectors that there are", () => {
+    expect(driverSettings(wide())).toEqual({ LP_NATIVE_VECTOR_WIDTH: "512" });
+    expect(driverSettings(facts("linux"))).toEqual({});
+  });
+
+  it("leave a width that is set alone", () => {
+    expect(driverSettings(wide({ LP_NATIVE_VECTOR_WIDTH: "256" }))).toEqual({});
+  });
+
+  it("are a matter of Linux", () => {
+    expect(driverSettings({ ...wide(), platform: "darwin" })).toEqual({});
+  });
+});
+
+describe("driver folders", () => {
   it("persist compiled shaders under the cache folder", () => {
-    expect(driverVariables(facts("linux", { LEYDEN_CACHE: "/c" }))).toEqual({
+    expect(driverFolders(facts("linux", { LEYDEN_CACHE: "/c" }))).toEqual({
       MESA_SHADER_CACHE_DIR: "/c/mesa",
       XDG_RUNTIME_DIR: "/c/runtime",
     });
   });
 
   it("leave the user's own alone", () => {
-    expect(driverVariables(facts("linux", { MESA_SHADER_CACHE_DIR: "/m", XDG_RUNTIME_DIR: "/r" }))).toEqual({});
-    expect(driverVariables(facts("linux", { XDG_RUNTIME_DIR: "/r" }))).toEqual({
+    expect(driverFolders(facts("linux", { MESA_SHADER_CACHE_DIR: "/m", XDG_RUNTIME_DIR: "/r" }))).toEqual({});
+    expect(driverFolders(facts("linux", { XDG_RUNTIME_DIR: "/r" }))).toEqual({
       MESA_SHADER_CACHE_DIR: "/home/u/.cache/leyden/mesa",
     });
   });
 
   it("are a matter of Linux", () => {
-    expect(driverVariables(facts("darwin"))).toEqual({});
-    expect(driverVariables(facts("win32"))).toEqual({});
+    expect(driverFolders(facts("darwin"))).toEqual({});
+    expect(driverFolders(facts("win32"))).toEqual({});
   });
 });

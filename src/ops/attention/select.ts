@@ -1,4 +1,4 @@
-import type { Capabilities } from "../../gpu/capabilities.ts";
+import { type Capabilities, softwareLanes } from "../../gpu/capabilities.ts";
 import type { AttentionVariant } from "./rows.ts";
 
 /** The three kernels of attention: forward, gradient of the queries, gradient of keys and values. */
@@ -14,5 +14,5 @@ export function attentionVariant(caps: Capabilities, pass: AttentionPass, headDi
   if ([4, 8, 16].includes(caps.subgroupWidth)) {
     return { headDim, lanes: caps.subgroupWidth, threads: caps.subgroupWidth, rowsPerThread: registers > 256 ? 1 : 2 };
   }
-  return { headDim, lanes: 0, threads: 8, rowsPerThread: registers > 128 ? 2 : 4 };
+  return { headDim, lanes: 0, threads: softwareLanes(caps), rowsPerThread: registers > 128 ? 2 : 4 };
 }
