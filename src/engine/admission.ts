@@ -1,6 +1,10 @@
 import { ConfigError, LeydenError } from "../core/errors.ts";
+import { mostLogitBiases } from "../infer/inference_plan.ts";
 import type { EngineInfo, GenerateRequest } from "../schema/engine.ts";
 import { baseAdapter } from "../schema/lora.ts";
+
+/** Most alternatives reported per token. */
+const mostTopLogprobs = 20;
 
 /**
  * Checks a generation before it is queued.
@@ -30,6 +34,7 @@ export function checkGenerate(request: GenerateRequest, info: Omit<EngineInfo, "
     });
   }
   checkSampling(request);
+  checkAdjustments(request, info.vocabSize);
   checkAdapter(request.adapter, info.adapters ?? []);
 }
 
@@ -54,6 +59,36 @@ function checkSampling({ maxTokens, sampling }: GenerateRequest): void {
   ];
   const broken = rules.find(([holds]) => !holds);
   if (broken !== undefined) throw new ConfigError(`${broken[1]}.`, { do: "Change the sampling settings." });
+}
+
+function checkAdjustments({ adjustments = {}, topLogprobs = 0 }: GenerateRequest, vocab: number): void {
+  const { frequencyPenalty = 0, presencePenalty = 0, repetitionPenalty = 1, logitBias = [] } = adjustments;
+  const wrongBias = logitBias.find(([id, bias]) => !isTokenId(id, vocab) || !Number.isFinite(bias));
+  const ids = new Set(logitBias.map(([id]) => id));
+  const rules: [boolean, string][] = [
+    [Number.isFinite(frequencyPenalty), `frequencyPenalty must be finite, got ${frequencyPenalty}`],
+    [Number.isFinite(presencePenalty), `presencePenalty must be finite, got ${presencePenalty}`],
+    [
+      repetitionPenalty > 0 && Number.isFinite(repetitionPenalty),
+      `repetitionPenalty must be more than 0, got ${repetitionPenalty}`,
+    ],
+    [logitBias.length <= mostLogitBiases, `logitBias takes ${mostLogitBiases} tokens at most, got ${logitBias.length}`],
+    [
+      wrongBias === undefined,
+      `logitBias needs ids of 0..${vocab - 1} with finite biases, got ${wrongBias?.join(": ")}`,
+    ],
+    [ids.size === logitBias.length, "logitBias names a token more than once"],
+    [
+      Number.isInteger(topLogprobs) && topLogprobs >= 0 && topLogprobs <= mostTopLogprobs,
+      `topLogprobs must be an integer of 0..${mostTopLogprobs}, got ${topLogprobs}`,
+    ],
+  ];
+  const broken = rules.find(([holds]) => !holds);
+  if (broken !== undefined) throw new ConfigError(`${broken[1]}.`, { do: "Change the sampling settings." });
+}
+
+function isTokenId(id: number, vocab: number): boolean {
+  return Number.isInteger(id) && id >= 0 && id < vocab;
 }
 
 /** The error of a generation whose id is taken. */

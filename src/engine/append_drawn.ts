@@ -15,7 +15,10 @@ export function appendDrawn(
 ): GenerateResult | null {
   const before = sequence.sampled;
   const count = Math.min(drawn.ids.length, sequence.remaining);
-  for (let i = 0; i < count; i++) sequence.append(drawn.ids[i] as number, drawn.logprobs[i] as number, version);
+  for (let i = 0; i < count; i++) {
+    sequence.append(drawn.ids[i] as number, drawn.logprobs[i] as number, version);
+    sequence.noteDraw(drawn.constrained === true, drawn.alternatives);
+  }
   const ids = sequence.tokens.subarray(sequence.promptLength, sequence.length);
   const stop = findStop(sequence.request, ids, before, decodeText);
   if (stop !== null) {

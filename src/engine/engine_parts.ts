@@ -12,6 +12,7 @@ import type {
   UpdateResult,
 } from "../schema/engine.ts";
 import type { CriticResult, CriticUpdateRequest, ScoreRowsRequest, ScoreRowsResult } from "../schema/row_scores.ts";
+import type { ConstraintCompiler } from "../schema/token_constraint.ts";
 
 /** The model's state as bytes: what is needed to continue on a fresh device. */
 export type ModelState = Pick<EngineSnapshot, "files" | "weightsSha256" | "optimizerSteps">;
@@ -33,6 +34,8 @@ export interface EngineParts {
   /** Pages of the key-value cache. */
   readonly pageCount: number;
   readonly decodeText: DecodeText;
+  /** Makes what replies must match; absent where there is no tokenizer. */
+  readonly constraints?: ConstraintCompiler | undefined;
   /** Computes the parts; the result has one entry per part, empty where nothing was sampled. */
   prefill(parts: readonly PrefillPart[]): Promise<Drawn[]>;
   /** Draws `work.steps` tokens per sequence; one entry per sequence. */

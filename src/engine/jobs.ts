@@ -1,5 +1,6 @@
 import type { Sequence } from "../infer/sequence.ts";
 import type { EngineSnapshot, GenerateRequest, GenerateResult } from "../schema/engine.ts";
+import type { TokenConstraint } from "../schema/token_constraint.ts";
 import type { EngineParts } from "./engine_parts.ts";
 
 /** A request with the promise that waits for its result. */
@@ -9,12 +10,18 @@ export interface Job<Request, Result> {
   readonly reject: (error: unknown) => void;
 }
 
+/** A generation that has not begun. */
+export interface HeldJob extends Job<GenerateRequest, GenerateResult> {
+  /** Undefined while its constraint is being compiled, null when it has none. */
+  constraint: TokenConstraint | null | undefined;
+}
+
 /** Everything callers wait for. */
 export class Jobs {
   /** Generations the batch former knows, by request id. */
   readonly generations: Map<string, Job<Sequence, GenerateResult>> = new Map();
-  /** Generations held back by a drain or a due update, in order of arrival. */
-  readonly held: Job<GenerateRequest, GenerateResult>[] = [];
+  /** Generations held back by a drain, a due update or the compiling of their constraint, in order of arrival. */
+  readonly held: HeldJob[] = [];
   /** Questions to the model that change nothing. */
   readonly scores: Job<(parts: EngineParts) => Promise<unknown>, unknown>[] = [];
   readonly snapshots: Job<{ optimizer: boolean }, EngineSnapshot>[] = [];
@@ -31,9 +38,16 @@ export class Jobs {
   }
 
   /** Takes a held generation out by id. */
-  takeHeld(id: string): Job<GenerateRequest, GenerateResult> | undefined {
+  takeHeld(id: string): HeldJob | undefined {
     const at = this.held.findIndex((h) => h.request.id === id);
     return at < 0 ? undefined : this.held.splice(at, 1)[0];
+  }
+
+  /** Takes out all held generations that can begin. */
+  takeReady(): HeldJob[] {
+    const all = this.held.splice(0);
+    this.held.push(...all.filter((h) => h.constraint === undefined));
+    return all.filter((h) => h.constraint !== undefined);
   }
 
   /** Ends a generation with a result or an error, and the drains that waited for the last one. */
@@ -53,6 +67,7 @@ export class Jobs {
 
   /** Rejects everything but the generations in flight. */
   rejectQueued(error: unknown): void {
+    for (const { constraint } of this.held) constraint?.dispose();
     for (const queue of [this.held, this.scores, this.snapshots]) {
       for (const job of queue.splice(0)) job.reject(error);
     }

@@ -77,7 +77,15 @@ export class LocalEngine implements Engine {
     this.version = options.version;
     this.times = new DeviceTimes(options.clock);
     const shared = { times: this.times, parts: () => this.parts, version: () => this.version };
-    this.generations = new Generations({ ...shared, limits: options.limits, pageCount: parts.pageCount });
+    this.generations = new Generations({
+      ...shared,
+      limits: options.limits,
+      pageCount: parts.pageCount,
+      ready: () => {
+        this.admitHeld();
+        this.wake();
+      },
+    });
     const faults = new PendingFaults(options.faults);
     this.training = new Training({ ...shared, clock: options.clock, faults });
     this.jobs = this.generations.jobs;

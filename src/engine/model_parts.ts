@@ -12,6 +12,7 @@ import type { Decoder } from "../model/policy.ts";
 import { pageTokens } from "../ops/kv_pages.ts";
 import type { AccumulateRequest, EngineInfo, ScoreRequest, ScoreResult, UpdateRequest } from "../schema/engine.ts";
 import type { CriticResult, CriticUpdateRequest, ScoreRowsRequest, ScoreRowsResult } from "../schema/row_scores.ts";
+import type { ConstraintCompiler } from "../schema/token_constraint.ts";
 import { Critic } from "../train/critic.ts";
 import { ReferencePolicy } from "../train/reference_policy.ts";
 import { recordLogprobs, type StepResult } from "../train/trainer.ts";
@@ -35,6 +36,8 @@ export interface ModelPartsDeps {
   readonly options: EngineOptions;
   readonly clock: Clock;
   readonly decodeText: DecodeText;
+  /** Makes what replies must match; absent where there is no tokenizer. */
+  readonly constraints?: ConstraintCompiler | undefined;
 }
 
 /** A critic's parameters with their gradients and two moments. */
@@ -45,6 +48,7 @@ export class ModelParts implements EngineParts {
   readonly info: Omit<EngineInfo, "version">;
   readonly pageCount: number;
   readonly decodeText: DecodeText;
+  readonly constraints: ConstraintCompiler | undefined;
   private readonly model: Model;
   private readonly clock: Clock;
   private readonly policies: Policies;
@@ -71,6 +75,7 @@ export class ModelParts implements EngineParts {
     this.basePath = basePath;
     this.clock = clock;
     this.decodeText = decodeText;
+    this.constraints = deps.constraints;
     this.pageCount = Math.max(1, Math.floor(plan.kvTokens / pageTokens));
     // A prompt that the cache cannot hold could never start.
     const contextLength = Math.min(

@@ -1,7 +1,9 @@
 import { pageTokens } from "../ops/kv_pages.ts";
 import type { GenerateRequest } from "../schema/engine.ts";
+import type { TokenConstraint } from "../schema/token_constraint.ts";
 import type { BlockPool } from "./block_pool.ts";
 import { Sequence } from "./sequence.ts";
+import { stepwiseRows } from "./stepwise.ts";
 
 /** Bounds of one device step. */
 export interface BatchLimits {
@@ -21,7 +23,7 @@ export interface PrefillPart {
   readonly samples: boolean;
 }
 
-/** `steps` tokens are drawn for each sequence without a readback in between. */
+/** `steps` tokens are drawn for each sequence without a readback in between; stepwise sequences come by themselves. */
 export interface DecodeWork {
   readonly sequences: readonly Sequence[];
   readonly steps: number;
@@ -36,6 +38,7 @@ export class BatchFormer {
   private readonly pool: BlockPool;
   private readonly waiting: Sequence[] = [];
   private readonly running: Sequence[] = [];
+  private decodeSteps = 0;
   /** Preemptions so far. */
   preemptions = 0;
   /** Policy version of the weights; cached pages of another one are not shared. */
@@ -63,8 +66,8 @@ export class BatchFormer {
    * Queues a request behind the others. It may sample one token more than the context holds: nothing is computed from
    * the last one, so it takes no place in it.
    */
-  add(request: GenerateRequest, contextLength: number): Sequence {
-    const sequence = new Sequence(request, Math.min(contextLength + 1, this.capacityTokens));
+  add(request: GenerateRequest, contextLength: number, constraint: TokenConstraint | null = null): Sequence {
+    const sequence = new Sequence(request, Math.min(contextLength + 1, this.capacityTokens), constraint);
     this.waiting.push(sequence);
     return sequence;
   }
@@ -117,7 +120,7 @@ export class BatchFormer {
 
   /** True when a prefill step can do something now. */
   get wantsPrefill(): boolean {
-    return this.running.some((s) => !s.isDecoding) || this.canAdmit();
+    return this.running.some((s) => !s.isDecoding) || this.nextToAdmit() !== undefined;
   }
 
   /** True when some sequence is ready to draw its next token. */
@@ -127,25 +130,36 @@ export class BatchFormer {
 
   /** Admits what fits, then takes prompt tokens in order of arrival up to the chunk size. */
   formPrefill(): PrefillPart[] {
-    while (this.canAdmit()) this.admit(this.waiting.shift() as Sequence);
+    for (let next = this.nextToAdmit(); next !== undefined; next = this.nextToAdmit()) {
+      this.waiting.splice(this.waiting.indexOf(next), 1);
+      this.admit(next);
+    }
     const parts: PrefillPart[] = [];
     let room = this.limits.prefillTokens;
+    let stepwise = 0;
     for (const sequence of this.running) {
-      if (room === 0) break;
+      if (room === 0 || stepwise === stepwiseRows) break;
       if (sequence.isDecoding) continue;
       const from = sequence.computed;
       const to = Math.min(sequence.length, from + room);
       room -= to - from;
-      parts.push({ sequence, from, to, samples: to === sequence.length });
+      const samples = to === sequence.length;
+      if (samples && sequence.isStepwise) stepwise++;
+      parts.push({ sequence, from, to, samples });
     }
     return parts;
   }
 
-  /** Every ready sequence, with pages for the whole burst; null when none is left after preemption. */
+  /**
+   * The ready sequences, with pages for the whole burst; null when none is left after preemption. Those that need the
+   * host between two tokens leave the burst: they take turns with it, one token at a time, the longest unserved first.
+   */
   formDecode(): DecodeWork | null {
-    let ready = this.running.filter((s) => s.isDecoding);
+    let ready = this.nextReady();
     if (ready.length === 0) return null;
-    const steps = Math.min(this.limits.burst, Math.max(...ready.map((s) => s.remaining)));
+    for (const sequence of ready) sequence.lastServed = this.decodeSteps;
+    const longest = Math.max(...ready.map((s) => s.remaining));
+    const steps = ready[0]?.isStepwise === true ? 1 : Math.min(this.limits.burst, longest);
     for (const sequence of [...ready]) {
       if (!this.running.includes(sequence)) continue;
       const tokens = Math.min(sequence.length + steps, sequence.tokens.length);
@@ -162,10 +176,26 @@ export class BatchFormer {
     sequence.advance(this.pool, computed);
   }
 
-  private canAdmit(): boolean {
-    const next = this.waiting[0];
-    if (next === undefined || this.running.length >= this.limits.maxSequences) return false;
-    return Math.ceil((next.length + 1) / pageTokens) <= this.pool.available;
+  private nextReady(): Sequence[] {
+    this.decodeSteps++;
+    const ready = this.running.filter((s) => s.isDecoding);
+    const served = (sequences: readonly Sequence[]): number => Math.min(...sequences.map((s) => s.lastServed));
+    const stepwise = ready.filter((s) => s.isStepwise);
+    const free = ready.filter((s) => !s.isStepwise);
+    if (stepwise.length === 0 || (free.length > 0 && served(free) <= served(stepwise))) return free;
+    return stepwise.sort((a, b) => a.lastServed - b.lastServed).slice(0, stepwiseRows);
+  }
+
+  /**
+   * The first waiting sequence that no running one is computing a prefix for: those let others go ahead, since the
+   * prefix will be there for them to share. Undefined when it does not fit.
+   */
+  private nextToAdmit(): Sequence | undefined {
+    if (this.running.length >= this.limits.maxSequences) return undefined;
+    const prefilling = this.running.filter((s) => !s.isDecoding);
+    const next = this.waiting.find((s) => !prefilling.some((ahead) => s.follows(ahead)));
+    if (next === undefined) return undefined;
+    return Math.ceil((next.length + 1) / pageTokens) <= this.pool.available ? next : undefined;
   }
 
   private admit(sequence: Sequence): void {

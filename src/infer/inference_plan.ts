@@ -4,13 +4,15 @@ import type { Dim, Tensor } from "../gpu/tensor.ts";
 import { recordAttentionInput, recordAttentionOutput, recordMlp } from "../model/layer.ts";
 import { recordNorm } from "../model/norm.ts";
 import type { Decoder } from "../model/policy.ts";
+import { adjustLogits, maskWords } from "../ops/adjust_logits.ts";
 import { embedding } from "../ops/embedding.ts";
-import { type KvPages, kvWrite } from "../ops/kv_pages.ts";
+import { type KvPages, kvWrite, pageTokens } from "../ops/kv_pages.ts";
 import { linear } from "../ops/linear.ts";
 import { pagedAttention } from "../ops/paged_attention.ts";
 import { sample } from "../ops/sample.ts";
 import type { SampleState } from "../ops/sample_state.ts";
 import type { KvCache } from "./kv_cache.ts";
+import { stepwiseRows } from "./stepwise.ts";
 
 /** Sizes a plan is built for. */
 export interface InferenceSizes {
@@ -85,20 +87,42 @@ function samplerInputs(
 
 function recordSample(
   plan: PlanBuilder,
-  { model, state }: InferenceContext,
+  { model, state, sizes }: InferenceContext,
   x: Tensor,
   seq: Tensor,
   inputs: ReturnType<typeof samplerInputs>,
+  adjusted: boolean,
 ): void {
   const { description: d, weights } = model;
   const { y } = recordNorm(plan, d.norm, weights.norm, x);
-  const logits = linear.forward(plan, { x: y, w: weights.head }, { layout: "out_in" });
-  sample(plan, { logits: logits.out.y, seq, state, ...inputs }, plan.scalar("step"));
+  const logits = linear.forward(plan, { x: y, w: weights.head }, { layout: "out_in" }).out.y;
+  if (adjusted) recordAdjustments(plan, sizes, logits);
+  sample(plan, { logits, seq, state, ...inputs }, plan.scalar("step"));
   plan.output("out", inputs.out);
 }
 
-/** A plan that computes up to `maxRows` prompt tokens and samples for the rows in `last` (B). */
-export async function buildPrefillPlan(context: InferenceContext, maxRows: number): Promise<Plan> {
+/** Most logit biases of one request. */
+export const mostLogitBiases = 1024;
+
+/** The host's changes to the logits, which can then be read back as the tokens were drawn from them. */
+function recordAdjustments(plan: PlanBuilder, { pages }: InferenceSizes, logits: Tensor): void {
+  const vocab = logits.shape[1] as number;
+  const M: Dim = plan.dim("M", stepwiseRows);
+  const E: Dim = plan.dim("E", stepwiseRows * Math.min(vocab, pages * pageTokens + mostLogitBiases));
+  adjustLogits(plan, {
+    logits,
+    edits: plan.input("edits", [E, 4], "u32"),
+    maskedRows: plan.input("maskedRows", [M], "u32"),
+    masks: plan.input("masks", [M, maskWords(vocab)], "u32"),
+  });
+  plan.output("logits", logits);
+}
+
+/**
+ * A plan that computes up to `maxRows` prompt tokens and samples for the rows in `last` (B); `adjusted` for stepwise
+ * sequences.
+ */
+export async function buildPrefillPlan(context: InferenceContext, maxRows: number, adjusted: boolean): Promise<Plan> {
   const plan = new PlanBuilder(context.model.device, `prefill.${maxRows}`);
   const T: Dim = plan.dim("T", maxRows);
   const B: Dim = plan.dim("B", context.sizes.sequences);
@@ -114,12 +138,12 @@ export async function buildPrefillPlan(context: InferenceContext, maxRows: numbe
   const last = plan.input("last", [B], "u32");
   const x = recordBlocks(plan, context, rows);
   const gathered = embedding.forward(plan, { ids: last, w: x }).out.y;
-  recordSample(plan, context, gathered, plan.input("sampleSeq", [B], "u32"), sampler);
+  recordSample(plan, context, gathered, plan.input("sampleSeq", [B], "u32"), sampler, adjusted);
   return plan.build();
 }
 
 /** A plan that feeds each of up to `maxRows` sequences its newest id from the sampler's state and draws the next. */
-export async function buildDecodePlan(context: InferenceContext, maxRows: number): Promise<Plan> {
+export async function buildDecodePlan(context: InferenceContext, maxRows: number, adjusted: boolean): Promise<Plan> {
   const plan = new PlanBuilder(context.model.device, `decode.${maxRows}`);
   const B: Dim = plan.dim("B", maxRows);
   const sampler = samplerInputs(plan, context.sizes);
@@ -128,6 +152,6 @@ export async function buildDecodePlan(context: InferenceContext, maxRows: number
   const { id, position, slot } = context.state;
   const rows: Rows = { ids: view(id), pos: view(position), seq, slots: view(slot), pages: sampler.pages };
   const x = recordBlocks(plan, context, rows);
-  recordSample(plan, context, x, seq, sampler);
+  recordSample(plan, context, x, seq, sampler, adjusted);
   return plan.build();
 }

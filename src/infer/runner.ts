@@ -1,5 +1,5 @@
 import { DeviceError, LeydenError } from "../core/errors.ts";
-import type { Plan, PlanInputs } from "../gpu/plan.ts";
+import type { Plan, PlanInputs, PlanOutputs } from "../gpu/plan.ts";
 import type { Decoder } from "../model/policy.ts";
 import { type KvFormat, pageTokens } from "../ops/kv_pages.ts";
 import { pagedTileRows } from "../ops/paged_attention/select.ts";
@@ -13,16 +13,22 @@ import {
   sampleStatus,
   writeSampleState,
 } from "../ops/sample_state.ts";
+import { type AdjustedStep, alternativesOf, deadEnd, prepareStep } from "./adjusted_step.ts";
 import type { DecodeWork, PrefillPart } from "./batch_former.ts";
 import { buildDecodePlan, buildPrefillPlan, type InferenceContext, type InferenceSizes } from "./inference_plan.ts";
 import { KvCache } from "./kv_cache.ts";
 import type { Sequence } from "./sequence.ts";
+import type { Alternatives } from "./top_logprobs.ts";
 
 /** Tokens drawn for one sequence by one device step, in order. */
 export interface Drawn {
   readonly ids: readonly number[];
   readonly logprobs: readonly number[];
-  /** Set when the model gave no distribution to draw from (NaN or infinite logits). */
+  /** True when its one token was drawn under a constraint's mask. */
+  readonly constrained?: boolean;
+  /** The likeliest tokens at its one token's place, when they were asked for. */
+  readonly alternatives?: Alternatives | undefined;
+  /** Set when there was no distribution to draw from (NaN or infinite logits), or the constraint failed. */
   readonly error?: LeydenError;
 }
 
@@ -71,23 +77,36 @@ export class InferenceRunner {
   async prefill(parts: readonly PrefillPart[]): Promise<Drawn[]> {
     const total = parts.reduce((n, p) => n + p.to - p.from, 0);
     const rows = total <= smallRows.prefill ? smallRows.prefill : this.options.prefillTokens;
-    const plan = await this.plan("prefill", rows);
-    const drawing = parts.filter((p) => p.samples);
+    const drawing = parts.filter((p) => p.samples).map((p) => p.sequence);
+    const step = await this.adjustedStep(drawing);
+    const plan = await this.plan("prefill", rows, step !== null);
     this.writeState(parts.map((p) => p.sequence));
     const tiles = this.tiles(parts);
     const inputs = { ...this.samplerInputs(parts.map((p) => p.sequence)), ...prefillRows(parts, total), tiles };
-    const out = await plan.run({ T: total, B: drawing.length, N: tiles.length / 2, step: 0 }, inputs);
-    return parts.map((p, s) => (p.samples ? this.outcomes(out.out as Uint32Array, s, 1) : { ids: [], logprobs: [] }));
+    const sizes = { T: total, B: drawing.length, N: tiles.length / 2, step: 0 };
+    const out = await plan.run({ ...sizes, ...step?.values }, { ...inputs, ...step?.inputs }, { read: readsOf(step) });
+    return parts.map((p, s) => {
+      if (!p.samples) return { ids: [], logprobs: [] };
+      const drawn = this.outcomes(out.out as Uint32Array, s, 1);
+      return step === null ? drawn : this.adjusted(drawn, p.sequence, step, out, drawing.indexOf(p.sequence));
+    });
   }
 
   /** Draws up to `work.steps` tokens for each sequence with one readback; one entry per sequence. */
   async decode(work: DecodeWork): Promise<Drawn[]> {
     const count = work.sequences.length;
     const rows = count <= smallRows.decode ? smallRows.decode : this.options.maxSequences;
-    const plan = await this.plan("decode", rows);
+    const adjusted = await this.adjustedStep(work.sequences);
+    const plan = await this.plan("decode", rows, adjusted !== null);
     this.writeState(work.sequences);
     const seq = Uint32Array.from({ length: count }, (_, s) => s);
     const inputs = { ...this.samplerInputs(work.sequences), seq };
+    if (adjusted !== null) {
+      const values = { B: count, step: 0, ...adjusted.values };
+      const out = await plan.run(values, { ...inputs, ...adjusted.inputs }, { read: readsOf(adjusted) });
+      const drawn = (s: number): Drawn => this.outcomes(out.out as Uint32Array, s, 1);
+      return work.sequences.map((sequence, s) => this.adjusted(drawn(s), sequence, adjusted, out, s));
+    }
     for (let step = 0; step < work.steps - 1; step++) plan.enqueue({ B: count, step }, step === 0 ? inputs : {});
     const last = work.steps - 1;
     const out = await plan.run({ B: count, step: last }, last === 0 ? inputs : {});
@@ -102,15 +121,35 @@ export class InferenceRunner {
     if (storage.kind === "buffer") this.context.model.device.pool.release(storage.buffer);
   }
 
-  private plan(kind: "prefill" | "decode", rows: number): Promise<Plan> {
-    const key = `${kind}.${rows}`;
+  private plan(kind: "prefill" | "decode", rows: number, adjusted: boolean): Promise<Plan> {
+    const key = `${kind}.${rows}.${adjusted}`;
     let plan = this.plans.get(key);
     if (plan === undefined) {
-      plan = kind === "prefill" ? buildPrefillPlan(this.context, rows) : buildDecodePlan(this.context, rows);
+      const build = kind === "prefill" ? buildPrefillPlan : buildDecodePlan;
+      plan = build(this.context, rows, adjusted);
       this.plans.set(key, plan);
       plan.catch(() => this.plans.delete(key));
     }
     return plan;
+  }
+
+  /** Null when no sequence that draws needs the host. */
+  private async adjustedStep(drawing: readonly Sequence[]): Promise<AdjustedStep | null> {
+    if (!drawing.some((s) => s.isStepwise)) return null;
+    return prepareStep(drawing, this.context.model.description.vocabSize);
+  }
+
+  /** What was drawn for a stepwise sequence, from its row of logits. */
+  private adjusted(drawn: Drawn, sequence: Sequence, step: AdjustedStep, out: PlanOutputs, row: number): Drawn {
+    const constrained = step.masked.has(sequence);
+    const failure = step.failed.get(sequence);
+    if (failure !== undefined) return { ids: [], logprobs: [], error: failure };
+    if (drawn.error !== undefined) return constrained ? { ...drawn, error: deadEnd(sequence) } : drawn;
+    const { vocabSize } = this.context.model.description;
+    const logits = (out.logits as Float32Array | undefined)?.subarray(row * vocabSize, (row + 1) * vocabSize);
+    const [id, logprob] = [drawn.ids[0], drawn.logprobs[0]];
+    if (logits === undefined || id === undefined || logprob === undefined) return { ...drawn, constrained };
+    return { ...drawn, constrained, alternatives: alternativesOf(sequence, logits, id, logprob) };
   }
 
   /** First row and number of rows of each run of rows that attend together. */
@@ -159,6 +198,11 @@ export class InferenceRunner {
     }
     return { ids, logprobs };
   }
+}
+
+/** What a step reads back. */
+function readsOf(step: AdjustedStep | null): readonly string[] {
+  return step?.readsLogits === true ? ["out", "logits"] : ["out"];
 }
 
 function sampleParams({ request }: Sequence): SampleParams {

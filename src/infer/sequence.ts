@@ -1,6 +1,9 @@
 import { pageTokens } from "../ops/kv_pages.ts";
-import type { GenerateRequest, GenerateResult } from "../schema/engine.ts";
+import type { GenerateRequest, GenerateResult, TopLogprobs } from "../schema/engine.ts";
+import type { TokenConstraint } from "../schema/token_constraint.ts";
 import { type BlockPool, noNode } from "./block_pool.ts";
+import { changesLogits, isStepwise } from "./stepwise.ts";
+import type { Alternatives } from "./top_logprobs.ts";
 
 /** A generation in flight: its tokens, which of them have keys and values in the cache, and its pages. */
 export class Sequence {
@@ -17,12 +20,22 @@ export class Sequence {
   cachedTokens = 0;
   /** Times it lost its pages to others and started over. */
   preemptions = 0;
+  /** What its reply must match; ended by its owner. */
+  readonly constraint: TokenConstraint | null;
+  /** True when the host acts between two of its tokens. */
+  readonly isStepwise: boolean;
+  /** Decode step that last served it. */
+  lastServed = 0;
+  private constrained = false;
+  private readonly alternatives: Alternatives[] = [];
   private node = noNode;
   private publishedPages = 0;
 
   /** `mostTokens` bounds prompt and reply together. */
-  constructor(request: GenerateRequest, mostTokens: number) {
+  constructor(request: GenerateRequest, mostTokens: number, constraint: TokenConstraint | null = null) {
     this.request = request;
+    this.constraint = constraint;
+    this.isStepwise = isStepwise(request);
     const room = Math.min(request.maxTokens, mostTokens - request.promptIds.length);
     this.tokens = new Int32Array(request.promptIds.length + room);
     this.tokens.set(request.promptIds);
@@ -47,6 +60,17 @@ export class Sequence {
   /** True when every token but the newest sampled one has keys and values: the next step is a decode step. */
   get isDecoding(): boolean {
     return this.sampled > 0 && this.computed === this.length - 1;
+  }
+
+  /** True when `ahead` has yet to compute pages that this sequence will share. */
+  follows(ahead: Sequence): boolean {
+    if (ahead.request.adapter !== this.request.adapter || ahead.publishedPages === Number.POSITIVE_INFINITY) return false;
+    const whole = (tokens: number): number => Math.floor(tokens / pageTokens) * pageTokens;
+    const most = Math.min(whole(this.length - 1), whole(ahead.length));
+    if (most <= ahead.computed) return false;
+    let common = 0;
+    while (common < most && this.tokens[common] === ahead.tokens[common]) common++;
+    return whole(common) > ahead.computed;
   }
 
   /** Takes cached pages for the longest known prefix under `root`, leaving at least one token to compute. */
@@ -97,6 +121,12 @@ export class Sequence {
     this.length++;
   }
 
+  /** Notes how the newest token was drawn. */
+  noteDraw(constrained: boolean, alternatives: Alternatives | undefined): void {
+    this.constrained ||= constrained;
+    if (alternatives !== undefined) this.alternatives.push(alternatives);
+  }
+
   /** Gives all pages back; what was sampled is kept, so it can start over by prefilling its own tokens. */
   releasePages(pool: BlockPool): void {
     for (const page of this.pages) pool.release(page);
@@ -108,7 +138,8 @@ export class Sequence {
 
   /** The result with the first `kept` sampled tokens. */
   result(finishReason: GenerateResult["finishReason"], kept: number, stopped?: number | string): GenerateResult {
-    const { sampling } = this.request;
+    const { sampling, adjustments = {} } = this.request;
+    const cut = sampling.temperature > 0 && (sampling.topK > 0 || sampling.topP < 1 || sampling.minP > 0);
     return {
       id: this.request.id,
       ids: this.tokens.slice(this.promptLength, this.promptLength + kept),
@@ -117,7 +148,20 @@ export class Sequence {
       finishReason,
       ...(stopped === undefined ? {} : { stopped }),
       cachedTokens: this.cachedTokens,
-      truncated: sampling.temperature > 0 && (sampling.topK > 0 || sampling.topP < 1 || sampling.minP > 0),
+      truncated: cut || changesLogits(adjustments),
+      ...(this.constrained ? { constrained: true } : {}),
+      ...(this.alternatives.length > 0 ? { topLogprobs: this.topLogprobs(kept) } : {}),
     };
+  }
+
+  private topLogprobs(kept: number): TopLogprobs {
+    const count = this.request.topLogprobs ?? 0;
+    const ids = new Int32Array(kept * count);
+    const logprobs = new Float32Array(kept * count);
+    for (const [t, one] of this.alternatives.slice(0, kept).entries()) {
+      ids.set(one.ids, t * count);
+      logprobs.set(one.logprobs, t * count);
+    }
+    return { count, ids, logprobs };
   }
 }

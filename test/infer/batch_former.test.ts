@@ -78,6 +78,67 @@ describe("BatchFormer", () => {
     expect(second.cachedTokens).toBe(pageTokens);
   });
 
+  it("computes a prompt that many send at once a single time, chunk by chunk, and lets others go ahead meanwhile", () => {
+    const pool = new BlockPool(60);
+    const former = new BatchFormer(pool, { ...limits, maxSequences: 9, prefillTokens: 40 });
+    const computed = new Map<string, number>();
+    const length = 6 * pageTokens + 5;
+    for (let i = 0; i < 8; i++) former.add(request(`same ${i}`, length, 2), 320);
+    const other = { ...request("other", 30, 2), promptIds: new Int32Array(30).fill(3) };
+    former.add(other, 320);
+    while (former.wantsPrefill) {
+      for (const p of former.formPrefill()) {
+        const { id } = p.sequence.request;
+        computed.set(id, (computed.get(id) ?? 0) + p.to - p.from);
+        former.advance(p.sequence, p.to);
+        if (p.samples) p.sequence.append(1, 0, 0);
+      }
+    }
+    expect(computed.get("same 0")).toBe(length);
+    for (let i = 1; i < 8; i++) expect(computed.get(`same ${i}`)).toBe(5);
+    // The other prompt had room in the second and third chunk of the first.
+    expect([...computed.keys()].slice(0, 2)).toEqual(["same 0", "other"]);
+  });
+
+  it("continues a reply from the cache: a next turn computes only what is new", () => {
+    const pool = new BlockPool(40);
+    const former = new BatchFormer(pool, limits);
+    const first = former.add(request("turn 1", 30, 12), 320);
+    drive(former, () => {});
+    const history = first.tokens.slice(0, first.length);
+    const promptIds = Int32Array.from([...history, 1, 2, 3]);
+    const second = former.add({ ...request("turn 2", 1, 4), promptIds }, 320);
+    const [part] = former.formPrefill();
+    // All but the reply's last token was computed: 41 of 42, of which whole pages are kept.
+    expect(part).toMatchObject({ from: 2 * pageTokens, to: 45 });
+    expect(second.cachedTokens).toBe(2 * pageTokens);
+  });
+
+  it("takes sequences that need the host one token at a time, in turns with the burst", () => {
+    const former = new BatchFormer(new BlockPool(80), { ...limits, maxSequences: 16, prefillTokens: 400 });
+    for (let i = 0; i < 2; i++) former.add(request(`free ${i}`, 5, 40), 320);
+    for (let i = 0; i < 10; i++) former.add({ ...request(`step ${i}`, 5, 40), topLogprobs: 1 }, 320);
+    while (former.wantsPrefill) {
+      const parts = former.formPrefill();
+      expect(parts.filter((p) => p.samples && p.sequence.isStepwise).length).toBeLessThanOrEqual(8);
+      for (const p of parts) {
+        former.advance(p.sequence, p.to);
+        if (p.samples) p.sequence.append(p.sequence.request.id.length, 0, 0);
+      }
+    }
+    const turns = Array.from({ length: 5 }, () => {
+      const work = former.formDecode();
+      return `${work?.steps}: ${work?.sequences.map((s) => s.request.id.replace(/(.).* /, "$1")).join(" ")}`;
+    });
+    expect(turns).toEqual([
+      "4: f0 f1",
+      "1: s0 s1 s2 s3 s4 s5 s6 s7",
+      "1: s8 s9 s0 s1 s2 s3 s4 s5",
+      "4: f0 f1",
+      "1: s6 s7 s0 s1 s2 s3 s4 s5",
+    ]);
+  });
+
   it("preempts the newest sequence when pages run out, and it still finishes with all its tokens", () => {
     const pool = new BlockPool(4);
     const former = new BatchFormer(pool, { ...limits, prefillTokens: 64 });

@@ -113,7 +113,11 @@ describe("sample: one draw", () => {
       [-inf, -inf, -inf],
       [Number.NaN, Number.NaN, Number.NaN],
     ];
-    const settings = bad.map(() => params({ temperature: 0 }));
+    for (const settings of [{ temperature: 0 }, {}, { topK: 2, topP: 0.5 }]) await expectRefused(bad, settings);
+  });
+
+  async function expectRefused(bad: readonly (readonly number[])[], more: Partial<SampleParams>): Promise<void> {
+    const settings = bad.map(() => params(more));
     const { outcomes, states } = await burst(await testDevice(), {
       logits: [...bad, [0, 1, 2]],
       params: [...settings, params({ forced: 3 })],
@@ -122,7 +126,7 @@ describe("sample: one draw", () => {
       expect(got).toEqual({ id: none, logprob: 0, truncated: false, status: sampleStatus.invalid });
       expect(states[i]).toEqual({ ...running, slot: none, status: sampleStatus.invalid });
     }
-  });
+  }
 
   it("returns the same bits alone and among others", async () => {
     const device = await testDevice();
