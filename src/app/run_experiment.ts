@@ -1,16 +1,18 @@
 import { hex } from "../core/clock.ts";
 import { ConfigError } from "../core/errors.ts";
-import { Loop } from "../experiment/loop.ts";
+import { Loop, type LoopReporter } from "../experiment/loop.ts";
 import { alignStore } from "../experiment/resume.ts";
-import { RunFolder, type RunState } from "../experiment/run_folder.ts";
+import { type MetricsLine, RunFolder, type RunState } from "../experiment/run_folder.ts";
 import type { ExperimentConfig } from "../schema/experiment.ts";
 import type { HostPlatform } from "../schema/platform.ts";
+import type { Store } from "../schema/store.ts";
 import { pathFrom } from "./load_config.ts";
 import { modelTextFiles } from "./model_text_files.ts";
 import { withBaseModel } from "./random_weights.ts";
 import { runCompletions } from "./run_completions.ts";
 import { type RunRequest, type RunResult, type StartingPoint, summarize } from "./run_request.ts";
 import { openSession } from "./session.ts";
+import type { Telemetry } from "./telemetry.ts";
 
 const freshState: Omit<RunState, "configSha256"> = {
   format: 1,
@@ -73,6 +75,7 @@ async function runAgents(
 ): Promise<RunResult> {
   const { config, configFolder, runFolder, signal, reporter, say } = request;
   await platform.files.makeFolder(runFolder);
+  let lastLine: MetricsLine = {};
   const session = await openSession(platform, {
     config,
     configFolder,
@@ -83,6 +86,8 @@ async function runAgents(
     train: true,
     store: config.store.kind === "memory" ? "memory" : folder.at("store.sqlite"),
     say,
+    ...(request.port === undefined ? {} : { port: request.port }),
+    runMetrics: () => lastLine,
     beforeAgents: async (store) => {
       // Only now that the store is ours: another process may be at work on this run.
       await folder.truncateMetrics(state.update);
@@ -91,6 +96,7 @@ async function runAgents(
       say(`Resuming after update ${state.update}: ${report.kept} rollouts kept, ${report.restarted} run again.`);
     },
   });
+  const telemetry = await openTelemetry(platform, request, session.store);
   try {
     // Only now: a run that cannot start, for want of its model say, leaves its folder free.
     await folder.writeConfig(config);
@@ -106,7 +112,10 @@ async function runAgents(
         rolloutConfig: session.rolloutConfig,
         hooks: session.hooks,
         modelFiles: await modelTextFiles(platform.files, modelFolder),
-        reporter,
+        reporter: alsoTold(reporter, (line) => {
+          lastLine = line;
+          telemetry?.update(line);
+        }),
         signal,
       },
       state,
@@ -116,6 +125,32 @@ async function runAgents(
     await folder.writeResult(result);
     return result;
   } finally {
+    await telemetry?.close();
     await session.close();
   }
+}
+
+/** A reporter with somebody else who is told of updates first. */
+function alsoTold(reporter: LoopReporter, told: (line: MetricsLine) => void): LoopReporter {
+  return {
+    rollouts: (...facts) => reporter.rollouts(...facts),
+    failures: (...facts) => reporter.failures(...facts),
+    validation: (...facts) => reporter.validation(...facts),
+    update: (line) => {
+      told(line);
+      reporter.update(line);
+    },
+  };
+}
+
+/** Spans of the run, where a collector is named; the libraries are loaded only then. */
+async function openTelemetry(
+  { env }: HostPlatform,
+  { otel = "", say }: RunRequest,
+  store: Store,
+): Promise<Telemetry | null> {
+  const known = env.OTEL_EXPORTER_OTLP_ENDPOINT ?? env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? "";
+  if (otel === "" && known === "") return null;
+  const { Telemetry } = await import("./telemetry.ts");
+  return Telemetry.open({ endpoint: otel, store, say });
 }

@@ -12,6 +12,10 @@ export interface RunRequest {
   readonly resume: boolean;
   readonly signal: AbortSignal;
   readonly reporter: LoopReporter;
+  /** Port of the gateway; default a free one. */
+  readonly port?: number;
+  /** Base address of an OTLP/HTTP collector for spans; default OTEL_EXPORTER_OTLP_ENDPOINT, without which none are made. */
+  readonly otel?: string;
   say(line: string): void;
 }
 

@@ -42,6 +42,10 @@ export interface SessionOptions {
   readonly train: boolean;
   /** SQLite file, or "memory". */
   readonly store: string;
+  /** Port of the gateway; default a free one. */
+  readonly port?: number;
+  /** The run's last line of metrics, for the gateway's /metrics. */
+  runMetrics?(): Readonly<Record<string, number | string | null>>;
   /** Runs before the first agent starts. */
   beforeAgents?(store: Store): Promise<void>;
   /** Tells the person one line. */
@@ -93,7 +97,7 @@ async function open(
   const engine = await openSessionEngine(platform, options);
   opened.push(() => engine.close());
   const app = await openGateway(platform, options, store, engine);
-  const served = await listen(platform, app, { host: "127.0.0.1", port: 0 });
+  const served = await listen(platform, app, { host: "127.0.0.1", port: options.port ?? 0 });
   opened.push(() => served.close(drainMs));
   const hooks = await loadHooks(platform.files, configFolder, config.rollout.hooks);
   const controller = await openController(platform, options, { store, app, served, hooks });
@@ -150,7 +154,7 @@ function adapterOf({ config, optimizerFolder }: Pick<SessionOptions, "config" | 
 
 async function openGateway(
   platform: HostPlatform,
-  { config, modelFolder, say }: SessionOptions,
+  { config, modelFolder, say, runMetrics }: SessionOptions,
   store: Store,
   engine: Engine,
 ): Promise<GatewayApp> {
@@ -168,6 +172,7 @@ async function openGateway(
       valTemperature: config.eval.temperature,
       seed: config.seed,
     },
+    ...(runMetrics === undefined ? {} : { runMetrics }),
     report: (fault) => say(`gateway: ${asLeydenError(fault).message}`),
   });
 }

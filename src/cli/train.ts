@@ -29,7 +29,9 @@ export const command: Command = {
     resume: { kind: "flag", summary: "Continue the run in --out from its newest checkpoint." },
     seed: { kind: "integer", value: "N", summary: "Seed of tasks and draws.", min: 0 },
     updates: { kind: "integer", value: "N", summary: "Optimizer steps in all.", min: 0 },
-    mode: { kind: "text", value: "MODE", summary: "Schedule.", choices: ["sync", "collocated"] },
+    mode: { kind: "text", value: "MODE", summary: "Schedule.", choices: ["sync", "collocated", "interleaved"] },
+    port: { kind: "integer", value: "N", summary: "Port of the gateway and its /metrics; default a free one.", min: 0 },
+    otel: { kind: "text", value: "URL", summary: "OpenTelemetry collector (OTLP/HTTP) that gets the run's spans." },
     set: { kind: "list", value: "a.b=c", summary: "Overrides one value of the configuration." },
   },
   run: train,
@@ -42,6 +44,8 @@ async function train(context: CommandContext): Promise<number> {
   const runFolder = platform.files.absolute(args.text("out") ?? platform.files.join("runs", stamp));
   const table = new LiveTable(context);
   const signal = context.stopSignal();
+  const port = args.number("port");
+  const otel = args.text("otel");
   const result = await runExperiment(platform, {
     config,
     configFolder: folder,
@@ -49,6 +53,8 @@ async function train(context: CommandContext): Promise<number> {
     resume: args.flag("resume"),
     signal,
     reporter: table,
+    ...(port === undefined ? {} : { port }),
+    ...(otel === undefined ? {} : { otel }),
     say: (line) => {
       table.clear();
       note(line);

@@ -14,7 +14,7 @@ export interface Entropy {
   bytes(n: number): Uint8Array;
 }
 
-/** LEYDEN_* variables and nothing else of the environment, read once by a platform. */
+/** LEYDEN_* and OTEL_* variables and nothing else of the environment, read once by a platform. */
 export type Env = Readonly<Record<string, string | undefined>>;
 
 /** Lower-case hexadecimal text of bytes. */

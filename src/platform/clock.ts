@@ -31,7 +31,7 @@ export const systemEntropy: Entropy = {
   },
 };
 
-/** The LEYDEN_* variables among `variables`, frozen. */
+/** The LEYDEN_* variables among `variables`, and OpenTelemetry's OTEL_*; frozen. */
 export function leydenVariables(variables: Readonly<Record<string, string | undefined>>): Env {
-  return Object.freeze(Object.fromEntries(Object.entries(variables).filter(([name]) => name.startsWith("LEYDEN_"))));
+  return Object.freeze(Object.fromEntries(Object.entries(variables).filter(([name]) => /^(LEYDEN|OTEL)_/.test(name))));
 }

@@ -37,9 +37,10 @@ describe("system entropy", () => {
 });
 
 describe("variables", () => {
-  it("are ours only, and frozen", () => {
-    const env = leydenVariables({ LEYDEN_CACHE: "/c", HOME: "/root", XLEYDEN_: "no", LEYDEN_EMPTY: "" });
-    expect(env).toEqual({ LEYDEN_CACHE: "/c", LEYDEN_EMPTY: "" });
+  it("are ours and OpenTelemetry's only, and frozen", () => {
+    const otel = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://c:4318" };
+    const env = leydenVariables({ LEYDEN_CACHE: "/c", HOME: "/root", XLEYDEN_: "no", LEYDEN_EMPTY: "", ...otel });
+    expect(env).toEqual({ LEYDEN_CACHE: "/c", LEYDEN_EMPTY: "", ...otel });
     expect(Object.isFrozen(env)).toBe(true);
   });
 });
