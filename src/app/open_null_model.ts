@@ -6,7 +6,7 @@ import { readJson } from "../io/json_file.ts";
 import { readTokenizerFiles } from "../io/tokenizer_folder.ts";
 import { familyOf } from "../model/families/registry.ts";
 import type { Platform } from "../schema/platform.ts";
-import { ChatFormat } from "../text/chat_format.ts";
+import { openCodec } from "./open_codec.ts";
 import { tokenizerIds } from "./tokenizer_ids.ts";
 
 /**
@@ -15,24 +15,25 @@ import { tokenizerIds } from "./tokenizer_ids.ts";
  * @throws FormatError when the folder's config.json or tokenizer cannot be used
  */
 export async function openNullModel(
-  { files, clock }: Platform,
+  platform: Platform,
   modelFolder: string,
   replyTokens: number,
 ): Promise<ServedModel> {
-  const tokenizerFiles = await readTokenizerFiles(files, modelFolder);
-  const codec = ChatFormat.load(tokenizerFiles, { date: new Date(clock.now()) });
+  const { files, clock } = platform;
   const path = files.join((await modelPlace(files, modelFolder)).base, "config.json");
   const config = parseHfConfig(await readJson(files, path), path);
   const { vocabSize, contextLength } = familyOf(config).describe(config);
-  const control = new Set(codec.tokenizer.addedTokens.map(({ id }) => id));
+  const tokenizerFiles = await readTokenizerFiles(files, modelFolder);
+  const opened = await openCodec(platform, modelFolder);
+  const { format } = opened;
+  const control = new Set(format.tokenizer.addedTokens.map(({ id }) => id));
   const count = Math.min(vocabSize, tokenizerIds(tokenizerFiles.tokenizer));
   const ids = Int32Array.from({ length: count }, (_, id) => id).filter((id) => !control.has(id));
-  const [stopId] = codec.stopIds;
+  const [stopId] = format.stopIds;
   const engine = new NullEngine({ clock, vocabSize, contextLength, ids, stopId, replyTokens });
-  return {
-    engine,
-    codec,
-    policy: "null",
-    tokenText: (id) => codec.tokenizer.decode([id], { continuation: true }),
+  engine.close = async () => {
+    await NullEngine.prototype.close.call(engine);
+    await opened.close();
   };
+  return { engine, codec: opened.codec, policy: "null", tokenText: opened.tokenText };
 }

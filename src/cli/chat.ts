@@ -28,7 +28,7 @@ async function chat(context: CommandContext): Promise<number> {
   const folder = await modelFolderOf(platform.files, args.requireText("model"));
   const sampling = samplingOf(args, defaultTemperature);
   const options = await singleSequence(platform.files, folder, Number.POSITIVE_INFINITY);
-  const { engine, codec } = await openServedModel(platform, folder, options);
+  const { engine, format: codec } = await openServedModel(platform, folder, options);
   try {
     const conversation = new Conversation({
       engine,

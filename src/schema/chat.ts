@@ -65,7 +65,8 @@ export interface RecordedCall {
  * Why a request that is not the first of its attempt starts a new lineage.
  * template: it continues a recorded call, but the template writes earlier turns differently now.
  * retokenised: it continues a recorded call whose tokens are unknown, so the text had to be encoded again.
- * edited: it shares a beginning with a recorded call, and a message, the tools or the settings were changed.
+ * edited: it shares a beginning with a recorded call, or repeats its reply in its place, and a message, the tools or the
+ *   settings were changed.
  * compaction: a summary is asked for, or takes the place of earlier messages.
  * side: it has nothing in common with any recorded call but its system text at most (title, sub-agent).
  * unknown: none of these fits.

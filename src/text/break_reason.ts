@@ -15,7 +15,7 @@ const provingLineLength = 16;
 export function breakReason(request: ChatRequest, recorded: readonly RecordedCall[]): BreakReason | null {
   if (recorded.length === 0 || recorded.some((call) => repeats(request, call.request))) return null;
   if (isCompaction(request, recorded)) return "compaction";
-  if (recorded.some((call) => sharesBeginning(request, call))) return "edited";
+  if (recorded.some((call) => sharesBeginning(request, call) || repeatsReply(request, call))) return "edited";
   return spoken(request.messages).length > 0 ? "side" : "unknown";
 }
 
