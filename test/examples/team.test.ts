@@ -238,9 +238,9 @@ describe("team traces", () => {
 });
 
 describe("team configuration", () => {
-  it("has the recipe's settings, and grades by the whole report", async () => {
+  it("has the settings it was measured with, and grades by the whole report", async () => {
     const { train, rollout } = exampleConfig("team");
-    expect(train).toMatchObject({ updates: 20, tasksPerUpdate: 16, groupSize: 8, learningRate: 1e-3 });
+    expect(train).toMatchObject({ updates: 20, tasksPerUpdate: 16, groupSize: 8, learningRate: 5e-4 });
     const grader = bindGrader(rollout.grader, rollout.graderOptions);
     const task = dataset.heldOut[4] as TaskRow;
     const grade = async (finalMessage: string) =>
