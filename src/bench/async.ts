@@ -57,7 +57,7 @@ async function measure(context: BenchContext, piece: AsyncPiece): Promise<PieceR
   const { platform } = context;
   const { files } = platform;
   const folder = files.join(platform.cacheFolder, "bench", `${nameOf(piece)}-${platform.clock.now()}`);
-  const result = await runPiece(platform, piece, folder);
+  const result = await runPiece(platform, piece, folder, (line) => context.note(line));
   const place = placeOf(context, piece);
   if (place !== null) await files.write(place, `${JSON.stringify(result)}\n`);
   return result;

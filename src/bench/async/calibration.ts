@@ -45,7 +45,7 @@ const prefillShapes = [
 const trainShapes = [
   [4, 128],
   [4, 480],
-  [1, 1920],
+  [1, 1248],
   [16, 96],
 ] as const;
 const decodedTokens = 33;
@@ -140,7 +140,7 @@ export class Calibrator {
     const [trainGroup = 0, trainToken = 0, trainPairs = 0] = fitCosts(features, values);
     // A pass is cut at every layer, forward and backward, and at the head.
     const quanta = 2 * asyncModel.num_hidden_layers + 2;
-    const quantumMs = (trainGroup + trainToken * 1920 + (trainPairs * 1920 * 480) / 2 / 1000) / quanta;
+    const quantumMs = (trainGroup + trainToken * 1248 + (trainPairs * 1248 * 480) / 2 / 1000) / quanta;
     return { costs: { trainGroup, trainToken, trainPairs, optimizer: optimizerMs }, quantumMs };
   }
 

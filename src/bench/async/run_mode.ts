@@ -53,7 +53,12 @@ const heldOutTasks = 64;
 const heldOutSamples = 2;
 
 /** Runs one piece: engine and model of its own, costs, the list to its end, held-out tasks. */
-export async function runPiece(platform: HostPlatform, piece: AsyncPiece, folder: string): Promise<PieceResult> {
+export async function runPiece(
+  platform: HostPlatform,
+  piece: AsyncPiece,
+  folder: string,
+  note: (line: string) => void,
+): Promise<PieceResult> {
   const { files } = platform;
   const model = files.join(folder, "model");
   await writeModel(platform, model, piece.seed);
@@ -70,6 +75,7 @@ export async function runPiece(platform: HostPlatform, piece: AsyncPiece, folder
     await calibrator.warmUp();
     const calibration = await calibrator.measure();
     const predicted = predict(piece, calibration);
+    note(`  ${piece.latency} ${piece.mode} seed ${piece.seed}: about ${predicted.seconds.toFixed(0)} s`);
     const measured = await runList(platform, engine, piece, folder);
     const { adapter } = await engine.info();
     return { ...piece, ...measured, predicted, calibration, adapter };

@@ -14,8 +14,8 @@ export const asyncWork = {
   callsMax: 40,
   replyTokens: 16,
   /** Tokens of the first prompt, and those a tool's answer adds. */
-  promptTokens: 64,
-  toolTokens: 32,
+  promptTokens: 32,
+  toolTokens: 16,
   /** A tool's time in milliseconds between two calls: lognormal. */
   toolMedianMs: 300,
   toolSigma: 1,
