@@ -56,11 +56,11 @@ fn backward(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups
   for (var i = span.first; i < span.end; i += WG) {
     let id = uniq[cell.row] - dims.first;
     if (id < dims.rows) {
-      var sum = 0.0;
-      let end = off[cell.row + 1u];
-      for (var k = off[cell.row]; k < end; k++) { sum += dy[order[k] * dims.width + cell.col]; }
       let at = id * dims.width + cell.col;
-      dw[at] = fma(dims.scale, sum, dw[at]);
+      var sum = dw[at];
+      let end = off[cell.row + 1u];
+      for (var k = off[cell.row]; k < end; k++) { sum = fma(dims.scale, dy[order[k] * dims.width + cell.col], sum); }
+      dw[at] = sum;
     }
     cell = next_cell(cell, dims.width);
   }

@@ -10,6 +10,8 @@ struct Dims {
 }
 
 override ROWS: u32 = 32u;
+/// Sums go on from what part holds.
+override CARRY: bool = false;
 
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> qkv: array<f32>;          // (T,H+2KV,D)
@@ -81,9 +83,9 @@ fn gain_part(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) group
   let p = group.z * groups.y + group.y;
   let first = p * ROWS;
   if (c >= dims.width || first >= dims.tokens) { return; }
-  let last = min(first + ROWS, dims.tokens);
+  let last = first + min(ROWS, dims.tokens - first);
   let stride = dims.heads + 2u * dims.kv_heads;
-  var sum = 0.0;
+  var sum = select(0.0, part[p * dims.width + c], CARRY);
   for (var t = first; t < last; t++) {
     for (var h = 0u; h < dims.head_count; h++) {
       let item = t * stride + dims.first_head + h;

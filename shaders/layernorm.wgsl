@@ -8,6 +8,8 @@
 struct Dims { rows: u32, cols: u32, eps: f32, add: u32 }
 
 override ROWS: u32 = 32u;
+/// Sums go on from what part holds.
+override CARRY: bool = false;
 
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> x: array<f32>;               // (R,C)
@@ -99,9 +101,9 @@ fn gain_part(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) group
   let p = group.z * groups.y + group.y;
   let first = p * ROWS;
   if (c >= dims.cols || first >= dims.rows) { return; }
-  let last = min(first + ROWS, dims.rows);
-  var sum_w = 0.0;
-  var sum_b = 0.0;
+  let last = first + min(ROWS, dims.rows - first);
+  var sum_w = select(0.0, part_w[p * dims.cols + c], CARRY);
+  var sum_b = select(0.0, part_b[p * dims.cols + c], CARRY);
   for (var row = first; row < last; row++) {
     let g = dy[row * dims.cols + c];
     sum_w = fma(g, (x[row * dims.cols + c] - mean[row]) * rstd[row], sum_w);

@@ -5,6 +5,8 @@ struct Dims { rows: u32, cols: u32 }
 
 override WG: u32 = 32u;
 override ROWS: u32 = 32u;
+/// Sums go on from what part holds.
+override CARRY: bool = false;
 
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> dy: array<f32>;            // (T,N)
@@ -17,8 +19,8 @@ fn bias_part(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) group
   let p = group.z * groups.y + group.y;
   let first = p * ROWS;
   if (c >= dims.cols || first >= dims.rows) { return; }
-  let last = min(first + ROWS, dims.rows);
-  var sum = 0.0;
+  let last = first + min(ROWS, dims.rows - first);
+  var sum = select(0.0, part[p * dims.cols + c], CARRY);
   for (var row = first; row < last; row++) { sum += dy[row * dims.cols + c]; }
   part[p * dims.cols + c] = sum;
 }

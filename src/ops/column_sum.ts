@@ -1,44 +1,59 @@
 import { kernel } from "../gpu/kernel.ts";
+import type { Constants } from "../gpu/pipelines.ts";
 import type { PlanBuilder } from "../gpu/plan_builder.ts";
-import { dimValue, type PlanValues } from "../gpu/plan_values.ts";
+import { dimValue, type PlanValues, type Workgroups } from "../gpu/plan_values.ts";
 import { type Dim, dimMax, type Tensor } from "../gpu/tensor.ts";
 import { wgsl } from "../gpu/wgsl.gen.ts";
 
 const sumKernel = kernel("column_sum", wgsl.column_sum, "column_sum");
 
 /** Rows that one invocation of a gradient kernel sums before the partial sums are added up. */
-export const rowsPerPart = 32;
+const rowsPerPart = 32;
 
 /** Invocations per workgroup of kernels that own columns. */
-export const columnWorkgroup = 32;
+const columnWorkgroup = 32;
 
-/** Partial sums of a gradient over `rows`: (ceil(rows/rowsPerPart), columns). */
-export function partialSums(plan: PlanBuilder, rows: Dim, columns: number, label: string): Tensor {
-  return plan.temp([Math.ceil(dimMax(rows) / rowsPerPart), columns], label);
+/** How a kernel sums rows into columns: where to, in which pieces, and what comes after it. */
+export interface ColumnSums {
+  readonly part: Tensor;
+  /** WG, ROWS and CARRY of the kernel. */
+  readonly constants: Constants;
+  readonly workgroups: Workgroups;
+  /** Records what adds the pieces to the sum. */
+  addUp(): void;
 }
 
-/** Number of partial sums of a replay. */
-export function partCount(rows: Dim): (values: PlanValues) => number {
-  return (v) => Math.ceil(dimValue(rows, v) / rowsPerPart);
-}
-
-/** Workgroups of a kernel that fills `partialSums`: columns along x, parts along y and z. */
-export function partGroups(rows: Dim, columns: number): (values: PlanValues) => readonly number[] {
+/**
+ * Sums over rows that are added to `sum` (C); left out, they go nowhere. On a software adapter one invocation per column
+ * goes on from what the sum holds, row by row, so that rows in several batches give the same as in one, to the last bit.
+ * On a GPU, which needs more invocations than that, parts of `rowsPerPart` rows are summed side by side and added up.
+ */
+export function columnSums(
+  plan: PlanBuilder,
+  rows: Dim,
+  columns: number,
+  sum: Tensor | undefined,
+  label: string,
+): ColumnSums {
   const x = Math.ceil(columns / columnWorkgroup);
-  const count = partCount(rows);
-  return (v) => {
-    const parts = count(v);
-    return [x, Math.min(parts, 65535), Math.ceil(parts / 65535)];
+  if (plan.device.caps.deviceClass === "software") {
+    const constants = { WG: columnWorkgroup, ROWS: 0xffffffff, CARRY: 1 };
+    return { part: sum ?? plan.temp([1, columns], label), constants, workgroups: [x], addUp: () => undefined };
+  }
+  const part = plan.temp([Math.ceil(dimMax(rows) / rowsPerPart), columns], label);
+  const parts = (v: PlanValues): number => Math.ceil(dimValue(rows, v) / rowsPerPart);
+  return {
+    part,
+    constants: { WG: columnWorkgroup, ROWS: rowsPerPart, CARRY: 0 },
+    workgroups: (v) => [x, Math.min(parts(v), 65535), Math.ceil(parts(v) / 65535)],
+    addUp: () => {
+      if (sum === undefined) return;
+      plan.dispatch(sumKernel, {
+        tensors: { part, sum },
+        scalars: { parts, cols: columns },
+        constants: { WG: columnWorkgroup },
+        workgroups: [x],
+      });
+    },
   };
-}
-
-/** Records sum (C) += sum over the first ceil(rows/rowsPerPart) rows of part (P,C). */
-export function columnSum(plan: PlanBuilder, part: Tensor, rows: Dim, sum: Tensor): void {
-  const cols = part.shape[1] as number;
-  plan.dispatch(sumKernel, {
-    tensors: { part, sum },
-    scalars: { parts: partCount(rows), cols },
-    constants: { WG: columnWorkgroup },
-    workgroups: [Math.ceil(cols / columnWorkgroup)],
-  });
 }

@@ -3,7 +3,7 @@ import type { PlanBuilder } from "../gpu/plan_builder.ts";
 import { dimValue, type PlanValues, type ScalarArg } from "../gpu/plan_values.ts";
 import { requireDims, type Tensor } from "../gpu/tensor.ts";
 import { wgsl } from "../gpu/wgsl.gen.ts";
-import { columnSum, columnWorkgroup, partGroups, partialSums, rowsPerPart } from "./column_sum.ts";
+import { columnSums } from "./column_sum.ts";
 import { rowGrid } from "./grid.ts";
 import type { Op } from "./op.ts";
 import { headsPerRow, type QkvShape, requireQkv } from "./qkv_shape.ts";
@@ -113,12 +113,12 @@ function gainGradient(
   headCount: number,
 ): void {
   const [tokens = 0] = qkv.shape;
-  const part = partialSums(plan, tokens, o.headDim, "head_norm.part");
+  const { part, constants, workgroups, addUp } = columnSums(plan, tokens, o.headDim, dw, "head_norm.part");
   plan.dispatch(gainPart, {
     tensors: { qkv, rstd, dy, part },
     scalars: { ...scalars(qkv, o), first_head: firstHead, head_count: headCount },
-    constants: { WG: columnWorkgroup, ROWS: rowsPerPart },
-    workgroups: partGroups(tokens, o.headDim),
+    constants,
+    workgroups,
   });
-  columnSum(plan, part, tokens, dw);
+  addUp();
 }

@@ -3,7 +3,7 @@ import type { PlanBuilder } from "../gpu/plan_builder.ts";
 import { dimValue, type ScalarArg } from "../gpu/plan_values.ts";
 import { requireDims, type Tensor } from "../gpu/tensor.ts";
 import { wgsl } from "../gpu/wgsl.gen.ts";
-import { columnSum, columnWorkgroup, partGroups, partialSums, rowsPerPart } from "./column_sum.ts";
+import { columnSums } from "./column_sum.ts";
 import { rowGrid } from "./grid.ts";
 import type { Into, Op } from "./op.ts";
 
@@ -93,14 +93,14 @@ function gainGradients(plan: PlanBuilder, saved: LayernormSaved, dy: Tensor, int
   const { x, mean, rstd, options } = saved;
   const [rows = 0, width = 0] = x.shape;
   const cols = width as number;
-  const partW = partialSums(plan, rows, cols, "layernorm.part_w");
-  const partB = partialSums(plan, rows, cols, "layernorm.part_b");
+  const w = columnSums(plan, rows, cols, into.w, "layernorm.part_w");
+  const b = columnSums(plan, rows, cols, into.b, "layernorm.part_b");
   plan.dispatch(gainPart, {
-    tensors: { x, mean, rstd, dy, part_w: partW, part_b: partB },
+    tensors: { x, mean, rstd, dy, part_w: w.part, part_b: b.part },
     scalars: scalars(x, options),
-    constants: { WG: columnWorkgroup, ROWS: rowsPerPart },
-    workgroups: partGroups(rows, cols),
+    constants: w.constants,
+    workgroups: w.workgroups,
   });
-  if (into.w !== undefined) columnSum(plan, partW, rows, into.w);
-  if (into.b !== undefined) columnSum(plan, partB, rows, into.b);
+  w.addUp();
+  b.addUp();
 }

@@ -2,7 +2,7 @@ import { kernel } from "../gpu/kernel.ts";
 import type { PlanBuilder } from "../gpu/plan_builder.ts";
 import { type Dim, requireDims, type Tensor } from "../gpu/tensor.ts";
 import { wgsl } from "../gpu/wgsl.gen.ts";
-import { columnSum, columnWorkgroup, partGroups, partialSums, rowsPerPart } from "./column_sum.ts";
+import { columnSums } from "./column_sum.ts";
 import { matmul } from "./matmul/matmul.ts";
 import type { Op } from "./op.ts";
 import { type RowWindow, rowWindows } from "./windows.ts";
@@ -92,12 +92,12 @@ function windowsOf(plan: PlanBuilder, w: Tensor, { layout, windowBytes }: Linear
 }
 
 function biasGradient(plan: PlanBuilder, dy: Tensor, rows: Dim, cols: number, sum: Tensor): void {
-  const part = partialSums(plan, rows, cols, "linear.part");
+  const { part, constants, workgroups, addUp } = columnSums(plan, rows, cols, sum, "linear.part");
   plan.dispatch(biasPart, {
     tensors: { dy, part },
     scalars: { rows, cols },
-    constants: { WG: columnWorkgroup, ROWS: rowsPerPart },
-    workgroups: partGroups(rows, cols),
+    constants,
+    workgroups,
   });
-  columnSum(plan, part, rows, sum);
+  addUp();
 }

@@ -3,7 +3,7 @@ import type { PlanBuilder } from "../gpu/plan_builder.ts";
 import { dimValue } from "../gpu/plan_values.ts";
 import { type Dim, requireDims, type Tensor } from "../gpu/tensor.ts";
 import { wgsl } from "../gpu/wgsl.gen.ts";
-import { columnSum, columnWorkgroup, partGroups, partialSums, rowsPerPart } from "./column_sum.ts";
+import { columnSums } from "./column_sum.ts";
 import { rowGrid } from "./grid.ts";
 import type { Op } from "./op.ts";
 
@@ -92,12 +92,12 @@ function gainGradient(
   o: RmsnormOptions,
 ): void {
   const [rows = 0, cols = 0] = t.x.shape;
-  const part = partialSums(plan, rows, cols as number, "rmsnorm.part");
+  const { part, constants, workgroups, addUp } = columnSums(plan, rows, cols as number, t.dw, "rmsnorm.part");
   plan.dispatch(gainPart, {
     tensors: { x: t.x, rstd: t.rstd, dy: t.dy, part },
     scalars: scalars(t.x, o, 0),
-    constants: { WG: columnWorkgroup, ROWS: rowsPerPart },
-    workgroups: partGroups(rows, cols as number),
+    constants,
+    workgroups,
   });
-  columnSum(plan, part, rows, t.dw);
+  addUp();
 }

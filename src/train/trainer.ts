@@ -1,4 +1,5 @@
 import { FormatError } from "../core/errors.ts";
+import type { Tensor } from "../gpu/tensor.ts";
 import { decodePacked, encodePacked } from "../model/packed_file.ts";
 import { PackedTensors } from "../model/packed_tensors.ts";
 import type { Policy } from "../model/policy.ts";
@@ -11,6 +12,7 @@ import { GradientPlan, type GradientPlanOptions } from "./gradient_plan.ts";
 import { type MicroBatch, packRows } from "./micro_batches.ts";
 import { Optimizer } from "./optimizer.ts";
 import { type RecordStatistics, StepStatistics, statColumns } from "./step_statistics.ts";
+import { keepsOrder, TiedHeadGradient } from "./tied_head.ts";
 
 /** How a trainer works; a step of more tokens than a micro-batch is split and its gradients summed. */
 export type TrainerOptions = GradientPlanOptions;
@@ -45,6 +47,7 @@ export class Trainer {
   private readonly options: TrainerOptions;
   private readonly optimizer: Optimizer;
   private readonly plan: GradientPlan;
+  private readonly tiedHead: TiedHeadGradient | null;
   private scorePlan: ScorePlan | null = null;
   /** Of the gradients added since the last step: their records' statistics, and whether any record has weight. */
   private collected: { statistics: StepStatistics | null; weighted: boolean } = { statistics: null, weighted: false };
@@ -59,7 +62,10 @@ export class Trainer {
     trained.segments();
     this.gradients = new PackedTensors(device, trained.layout, "gradients");
     this.optimizer = new Optimizer(device, trained, this.gradients);
-    this.plan = new GradientPlan(model, model.gradients(this.gradients), options);
+    const own = model.gradients(this.gradients);
+    const apart = model.description.tiedHead && own.head !== undefined && own.embed !== undefined && keepsOrder(device);
+    this.tiedHead = apart ? new TiedHeadGradient(device, own.embed as Tensor) : null;
+    this.plan = new GradientPlan(model, this.tiedHead === null ? own : { ...own, head: this.tiedHead.tensor }, options);
   }
 
   /** Optimizer steps taken so far, those of a restored state included. */
@@ -92,6 +98,7 @@ export class Trainer {
     if (!accumulated) this.clearGradients();
     const { stats } = await this.addGradients(rows, loss, hooks);
     const { statistics, weighted } = this.collected;
+    if (weighted) await this.tiedHead?.fold();
     const { gradNorm, finite } = weighted
       ? await this.optimizer.step(optimizer, gradientScale)
       : { gradNorm: 0, finite: true };
@@ -111,6 +118,7 @@ export class Trainer {
   /** Forgets the gradients collected since the last step. */
   clearGradients(): void {
     this.gradients.clear();
+    this.tiedHead?.clear();
     this.collected = { statistics: null, weighted: false };
   }
 
@@ -120,7 +128,9 @@ export class Trainer {
    */
   async computeGradients(rows: readonly TrainRow[], loss: LossConfig, hooks: StepHooks = {}): Promise<GradientResult> {
     this.clearGradients();
-    return this.addGradients(rows, loss, hooks);
+    const result = await this.addGradients(rows, loss, hooks);
+    await this.tiedHead?.fold();
+    return result;
   }
 
   /**
@@ -193,6 +203,7 @@ export class Trainer {
   dispose(): void {
     this.plan.dispose();
     this.scorePlan?.dispose();
+    this.tiedHead?.dispose();
     this.optimizer.dispose();
     this.gradients.dispose();
   }

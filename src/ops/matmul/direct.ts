@@ -1,5 +1,5 @@
 import { lines, upTo } from "../wgsl_text.ts";
-import { accumulate, declarations, putFunction, storeTile } from "./epilogue.ts";
+import { accumulate, declarations, putFunction, startTile, storeTile } from "./epilogue.ts";
 import { kIndices, readsOfA, readsOfB, strides, type Variant, valueOfA } from "./operands.ts";
 
 /** Register tile of one invocation: `rows` x 4 `columns`; `threads` invocations side by side along N. */
@@ -34,7 +34,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) th
   ${strides(variant)}
   ${a.setup}
   ${b.setup}
-  ${lines(rows * columns, (n) => `var c${Math.floor(n / columns)}_${n % columns} = vec4f();`)}
+  ${startTile(variant, rows, columns)}
   for (var step = 0u; step < steps; step++) {
     ${kIndices(variant)}
     ${a.step}

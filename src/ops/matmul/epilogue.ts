@@ -22,15 +22,36 @@ ${weights.functions}
  * product, which then fills its columns from `first` on.
  */
 export function putFunction({ vectors, bias, residual }: Variant): string {
-  return `fn put(row: u32, col: u32, value: ${vectors ? "vec4f" : "f32"}) {
-  let column = dims.first${vectors ? " / 4u" : ""} + col;
-  let at = row * ${vectors ? "(dims.width / 4u)" : "dims.width"} + column;
+  const [first, width] = vectors ? ["dims.first / 4u", "(dims.width / 4u)"] : ["dims.first", "dims.width"];
+  return `fn place(row: u32, col: u32) -> u32 { return row * ${width} + ${first} + col; }
+
+fn put(row: u32, col: u32, value: ${vectors ? "vec4f" : "f32"}) {
+  let at = place(row, col);
   var y = value;
-  ${bias ? "y += bias[column];" : ""}
+  ${bias ? `y += bias[${first} + col];` : ""}
   ${residual ? "y += residual[at];" : ""}
-  if (dims.add == 1u) { y += c[at]; }
   c[at] = y;
 }`;
+}
+
+/**
+ * Declares the accumulators `c{i}_{j}` of the tile with its corner at (`row`, 4 `col`), and `first` and `end` for
+ * `storeTile`. They start from c where the product is added to it: a sum over k in several products, one after another,
+ * is then the same to the last bit as in one.
+ */
+export function startTile({ vectors }: Variant, rows: number, columns: number): string {
+  const unit = vectors ? 1 : 4;
+  const value = vectors
+    ? `tile[(r - row) * ${columns}u + j - first] = c[place(r, j)];`
+    : `tile[(r - row) * ${columns}u + (j - first) / 4u][(j - first) % 4u] = c[place(r, j)];`;
+  const declare = (n: number): string => `var c${Math.floor(n / columns)}_${n % columns} = tile[${n}];`;
+  return `var tile: array<vec4f, ${rows * columns}>;
+  let first = ${unit}u * col;
+  let end = vec2u(min(row + ${rows}u, dims.m), min(first + ${unit * columns}u, dims.n${vectors ? " / 4u" : ""}));
+  for (var r = row; r < end.x * dims.add; r++) {
+    for (var j = first; j < end.y; j++) { ${value} }
+  }
+  ${lines(rows * columns, declare)}`;
 }
 
 /**
@@ -40,14 +61,10 @@ export function putFunction({ vectors, bias, residual }: Variant): string {
  */
 export function storeTile({ vectors }: Variant, rows: number, columns: number): string {
   const slot = (n: number): string => `tile[${n}] = c${Math.floor(n / columns)}_${n % columns};`;
-  const unit = vectors ? 1 : 4;
   const value = vectors
     ? `tile[(r - row) * ${columns}u + j - first]`
     : `tile[(r - row) * ${columns}u + (j - first) / 4u][(j - first) % 4u]`;
-  return `var tile: array<vec4f, ${rows * columns}>;
-  ${lines(rows * columns, slot)}
-  let first = ${unit}u * col;
-  let end = vec2u(min(row + ${rows}u, dims.m), min(first + ${unit * columns}u, dims.n${vectors ? " / 4u" : ""}));
+  return `${lines(rows * columns, slot)}
   for (var r = row; r < end.x; r++) {
     for (var j = first; j < end.y; j++) { put(r, j, ${value}); }
   }`;

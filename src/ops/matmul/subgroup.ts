@@ -1,5 +1,5 @@
 import { lines, upTo } from "../wgsl_text.ts";
-import { accumulate, declarations, putFunction, storeTile } from "./epilogue.ts";
+import { accumulate, declarations, putFunction, startTile, storeTile } from "./epilogue.ts";
 import { kIndices, readsOfA, readsOfB, strides, type Variant, valueOfA } from "./operands.ts";
 
 /**
@@ -34,7 +34,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(subgroup_invocation_id) la
   ${strides(variant)}
   ${a.setup}
   ${b.setup}
-  ${lines(rows, (i) => `var c${i}_0 = vec4f();`)}
+  ${startTile(variant, rows, 1)}
   for (var step = 0u; step < steps; step++) {
     ${kIndices(variant)}
     ${a.step}
