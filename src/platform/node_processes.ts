@@ -1,10 +1,13 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { closeSync, openSync, statSync, writeSync } from "node:fs";
 import type { Readable } from "node:stream";
 import { EnvironmentError } from "../core/errors.ts";
-import type { ProcessExit, ProcessHandle, ProcessHost, SpawnOptions } from "../schema/process_host.ts";
+import type { KillSignal, ProcessExit, ProcessHandle, ProcessHost, SpawnOptions } from "../schema/process_host.ts";
 import { type GroupKiller, systemGroupKiller } from "./process_group.ts";
+import { killMarked, markVariable } from "./process_marks.ts";
+import { Watchdog } from "./process_watchdog.ts";
 
 const defaultOutputLimitBytes = 64 * 2 ** 20;
 /** After the process has ended, its pipes count as drained once silent for this many of these intervals. */
@@ -54,11 +57,12 @@ class OutputSink {
   }
 }
 
-function environment(options: SpawnOptions): Record<string, string | undefined> {
+function environment(options: SpawnOptions, mark: string): Record<string, string | undefined> {
   const inherit = options.inheritEnv ?? "all";
-  if (inherit === "all") return { ...process.env, ...options.env };
+  const own = { ...options.env, [markVariable]: mark };
+  if (inherit === "all") return { ...process.env, ...own };
   const kept = inherit === "none" ? [] : inherit.map((name) => [name, process.env[name]] as const);
-  return { ...Object.fromEntries(kept.filter(([, value]) => value !== undefined)), ...options.env };
+  return { ...Object.fromEntries(kept.filter(([, value]) => value !== undefined)), ...own };
 }
 
 function spawnError(command: string, options: SpawnOptions, thrown: unknown): EnvironmentError {
@@ -119,13 +123,19 @@ async function drained(child: ChildProcess, sink: OutputSink, closed: Promise<vo
 
 type Piping = "pipe" | "ignore";
 
-function launch(command: string, args: readonly string[], options: SpawnOptions, logs: readonly (number | null)[]) {
+function launch(
+  command: string,
+  args: readonly string[],
+  options: SpawnOptions,
+  logs: readonly (number | null)[],
+  mark: string,
+) {
   const stdio: Piping[] = [
     options.stdin === undefined ? "ignore" : "pipe",
     ...logs.map((log): Piping => (log === null ? "ignore" : "pipe")),
   ];
   // detached: the process leads a group of its own, which can be ended as a whole.
-  const settings = { cwd: options.cwd, env: environment(options), detached: true, windowsHide: true, stdio };
+  const settings = { cwd: options.cwd, env: environment(options, mark), detached: true, windowsHide: true, stdio };
   const child = spawn(command, args, settings);
   const ended = new Promise<[number | null, string | null]>((resolve) => {
     child.once("exit", (code, signal) => resolve([code, signal]));
@@ -134,17 +144,26 @@ function launch(command: string, args: readonly string[], options: SpawnOptions,
   return { child, ended, closed };
 }
 
+/** What the processes of one host share. */
+interface Host {
+  readonly killGroup: GroupKiller;
+  /** Marks of living processes by pid. */
+  readonly living: Map<number, string>;
+  readonly watchdog: Watchdog | null;
+  nextMark(): string;
+}
+
 async function start(
   command: string,
   args: readonly string[],
   options: SpawnOptions,
-  killGroup: GroupKiller,
-  living: Set<number>,
+  host: Host,
 ): Promise<ProcessHandle> {
   const logs = openLogs(options);
+  const mark = host.nextMark();
   let launched: ReturnType<typeof launch>;
   try {
-    launched = launch(command, args, options, logs);
+    launched = launch(command, args, options, logs, mark);
     await once(launched.child, "spawn");
   } catch (thrown) {
     closeLogs(logs);
@@ -152,31 +171,51 @@ async function start(
   }
   const { child, ended, closed } = launched;
   const pid = child.pid as number;
-  living.add(pid);
+  host.living.set(pid, mark);
+  host.watchdog?.add(pid);
+  const kill = (signal: KillSignal): void => {
+    host.killGroup(pid, signal);
+    // What has left the group, into a session of its own say, is found by its mark.
+    if (signal === "SIGKILL") killMarked(new Set([mark]), killProcess);
+  };
   // What fails from here on shows in the exit; without a listener it would end this program.
   child.on("error", () => undefined);
   child.stdin?.on("error", () => undefined).end(options.stdin);
-  const sink = new OutputSink(options.outputLimitBytes ?? defaultOutputLimitBytes, () => killGroup(pid, "SIGKILL"));
+  const sink = new OutputSink(options.outputLimitBytes ?? defaultOutputLimitBytes, () => kill("SIGKILL"));
   const [stdoutLog, stderrLog] = logs;
   if (child.stdout !== null && stdoutLog !== null) sink.copy(child.stdout, stdoutLog);
   if (child.stderr !== null && stderrLog !== null) sink.copy(child.stderr, stderrLog);
   const exit = ended.then(async ([code, signal]): Promise<ProcessExit> => {
     await drained(child, sink, closed);
     closeLogs(logs);
-    living.delete(pid);
+    host.living.delete(pid);
+    host.watchdog?.remove(pid);
     return { code, signal, outputBytes: sink.bytes, overflowed: sink.overflowed, outputError: sink.error };
   });
-  return { pid, exit, kill: (signal) => killGroup(pid, signal) };
+  return { pid, exit, kill };
+}
+
+function killProcess(pid: number): void {
+  process.kill(pid, "SIGKILL");
 }
 
 /** Starts processes through node:child_process; `killGroup` is the system's way to end a tree. */
 export function nodeProcessHost(killGroup: GroupKiller): ProcessHost {
-  const living = new Set<number>();
+  const living = new Map<number, string>();
+  const hostMark = `${process.pid}-${randomBytes(8).toString("hex")}`;
+  let started = 0;
+  const host: Host = {
+    killGroup,
+    living,
+    watchdog: process.platform === "win32" ? null : new Watchdog(hostMark),
+    nextMark: () => `${hostMark}-${++started}`,
+  };
   // Process groups outlive their parent: end them with it, or an interrupted run leaves agents behind.
   process.on("exit", () => {
-    for (const pid of living) killGroup(pid, "SIGKILL");
+    for (const pid of living.keys()) killGroup(pid, "SIGKILL");
+    if (living.size > 0) killMarked(new Set(living.values()), killProcess);
   });
-  return { spawn: (command, args, options = {}) => start(command, args, options, killGroup, living) };
+  return { spawn: (command, args, options = {}) => start(command, args, options, host) };
 }
 
 /** The process host of this system. */

@@ -66,8 +66,8 @@ describe("processes", () => {
         .exit;
       return (await files.readText(log(file))).trim();
     };
-    expect(await names(["PATH", "NO_SUCH_VARIABLE"], "some")).toBe("A PATH");
-    expect(await names("none", "none")).toMatch(/^A( PATH)?$/);
+    expect(await names(["PATH", "NO_SUCH_VARIABLE"], "some")).toBe("A LEYDEN_PROCESS_MARK PATH");
+    expect(await names("none", "none")).toMatch(/^A LEYDEN_PROCESS_MARK( PATH)?$/);
   });
 
   it("read the end of an empty input", async () => {
