@@ -4,6 +4,7 @@ import { hex } from "../../core/clock.ts";
 import { asLeydenError, LeydenError } from "../../core/errors.ts";
 import type { RolloutTree } from "../../rl/trie/rollout_tree.ts";
 import type { HostPlatform } from "../../schema/platform.ts";
+import type { Store } from "../../schema/store.ts";
 import { listen } from "../listen.ts";
 import { openStore } from "../open_store.ts";
 import type { ListedCall } from "./trial_report.ts";
@@ -16,6 +17,7 @@ export interface TrialGateway {
 
 /** A gateway of the trial's own. */
 export interface OwnTrialGateway extends TrialGateway {
+  readonly store: Store;
   close(): Promise<void>;
 }
 
@@ -43,7 +45,7 @@ export async function openTrialGateway(
     await model.engine.close();
     await store.close();
   };
-  return { url: served.url, key, close };
+  return { url: served.url, key, store, close };
 }
 
 async function ask(gateway: TrialGateway, method: string, path: string, body?: unknown): Promise<unknown> {
