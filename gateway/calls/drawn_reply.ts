@@ -43,7 +43,7 @@ export function drawnReply(
   result: GenerateResult,
 ): Reply {
   const { ids: replyIds, logprobs, versions, cachedTokens, topLogprobs } = result;
-  const parsed = codec.parseReply(replyIds, call.chat.templateArgs);
+  const parsed = codec.parseReply(replyIds, call.chat.templateArgs, call.chat.tools);
   const isPlain = call.prompts !== undefined || (parsed.toolCalls.length > 0 && !call.chat.tools);
   const whole = isPlain ? asText(parsed) : parsed;
   const stopString = typeof result.stopped === "string" ? result.stopped : null;

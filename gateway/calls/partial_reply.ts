@@ -19,7 +19,7 @@ function adoptedText({ messages }: ChatRequest, call: RecordedCall, reply: ChatM
 function idsShowing(text: string, call: RecordedCall, { codec }: ServedModel): number | null {
   const ids = Array.from(call.replyIds);
   const shown = (count: number) =>
-    codec.parseReply(ids.slice(0, count), call.request.templateArgs).content?.trimEnd() ?? "";
+    codec.parseReply(ids.slice(0, count), call.request.templateArgs, call.request.tools).content?.trimEnd() ?? "";
   const wanted = text.trimEnd();
   // What is shown only grows with the ids: the shortest beginning that shows enough is found by halving.
   let low = 1;

@@ -50,7 +50,7 @@ export async function openCodec(platform: Platform, modelFolder: string): Promis
   worker.onError((error) => client.fail(error));
   const codec: ServedCodec = {
     stopIds: format.stopIds,
-    parseReply: (ids, templateArgs) => format.parseReply(ids, templateArgs),
+    parseReply: (ids, templateArgs, tools) => format.parseReply(ids, templateArgs, tools),
     encodeReply: (reply, templateArgs) => format.encodeReply(reply, templateArgs),
     encodeRequest: (request, recorded) => client.encodeRequest(request, recorded),
     encodeText: (text, continues) => client.encodeText(text, continues),

@@ -14,7 +14,6 @@ import { type WrittenReply, writeReplyText } from "./reply_writer.ts";
 import { endOfTurnToken, folderStopIds } from "./stop_ids.ts";
 import { Tokenizer } from "./tokenizer.ts";
 import type { ToolCallFormat } from "./tool_call_format.ts";
-import { detectToolCallFormat } from "./tool_call_formats.ts";
 
 /** Chat messages to prompt ids and sampled ids back to messages; `ChatFormat` is the one for Hugging Face folders. */
 export interface ChatCodec {
@@ -33,8 +32,12 @@ export interface ChatCodec {
    * @throws FormatError "text_unencodable"
    */
   encodeText(text: string, continues: boolean): Int32Array;
-  /** The message that sampled ids spell. `templateArgs`: the request's, where it had some. */
-  parseReply(ids: ArrayLike<number>, templateArgs?: ChatRequest["templateArgs"]): ParsedReply;
+  /** The message that sampled ids spell. `templateArgs`, `tools`: the request's, where it had some. */
+  parseReply(
+    ids: ArrayLike<number>,
+    templateArgs?: ChatRequest["templateArgs"],
+    tools?: ChatRequest["tools"],
+  ): ParsedReply;
   /**
    * Ids that spell a message as the model would, the end of its turn included; texts in it that look like control
    * tokens do not become some.
@@ -71,7 +74,7 @@ export class ChatFormat implements ChatCodec {
   constructor(tokenizer: Tokenizer, template: ChatTemplate, options: ChatFormatOptions = {}) {
     this.tokenizer = tokenizer;
     this.template = template;
-    this.toolCallFormat = options.toolCallFormat ?? detectToolCallFormat(template.source);
+    this.toolCallFormat = options.toolCallFormat ?? template.toolCallFormat;
     this.history = options.history ?? "template";
     const markup = [template.source, thinkOpen, thinkClose, ...this.toolCallFormat.markup];
     this.encoder = new GuardedEncoder(tokenizer, markup);
@@ -86,7 +89,7 @@ export class ChatFormat implements ChatCodec {
   static load(files: TokenizerFiles, options: ChatFormatOptions & ChatTemplateOptions = {}): ChatFormat {
     const tokenizer = Tokenizer.load(files);
     const variables = { ...tokenizer.specialTokens, ...options.variables };
-    const template = ChatTemplate.load(files, { variables, date: options.date });
+    const template = ChatTemplate.load(files, { ...options, variables });
     const stopIds = [...folderStopIds(files, tokenizer), ...(options.stopIds ?? [])];
     return new ChatFormat(tokenizer, template, { ...options, stopIds });
   }
@@ -106,12 +109,16 @@ export class ChatFormat implements ChatCodec {
     return Int32Array.from(this.encoder.encode(text, chooseMarks([text]).lookalike, after));
   }
 
-  parseReply(ids: ArrayLike<number>, templateArgs?: ChatRequest["templateArgs"]): ParsedReply {
+  parseReply(
+    ids: ArrayLike<number>,
+    templateArgs?: ChatRequest["templateArgs"],
+    tools?: ChatRequest["tools"],
+  ): ParsedReply {
     const last = ids.length > 0 ? (ids[ids.length - 1] as number) : null;
     const stopId = last !== null && this.stopIds.includes(last) ? last : null;
     const body = Array.from(ids).slice(0, stopId === null ? undefined : -1);
     const text = this.tokenizer.decode(body, { continuation: true });
-    return { ...parseReplyText(text, this.toolCallFormat, this.startsThinking(templateArgs)), text, stopId };
+    return { ...parseReplyText(text, this.toolCallFormat, this.startsThinking(templateArgs), tools), text, stopId };
   }
 
   encodeReply(reply: WrittenReply, templateArgs?: ChatRequest["templateArgs"]): Int32Array {
@@ -152,7 +159,8 @@ export class ChatFormat implements ChatCodec {
         encoder: this.encoder,
         marks,
         stopIds: new Set(this.stopIds),
-        parse: (text) => parseReplyText(text, this.toolCallFormat, this.startsThinking(call.request.templateArgs)),
+        parse: (text) =>
+          parseReplyText(text, this.toolCallFormat, this.startsThinking(call.request.templateArgs), call.request.tools),
       },
       request,
       found,

@@ -1,7 +1,10 @@
 import { FormatError } from "../core/errors.ts";
 import type { ChatRequest } from "../schema/chat.ts";
 import type { TokenizerFiles } from "../schema/tokenizer_files.ts";
+import { adaptMessages } from "./adapted_messages.ts";
 import { chatmlTemplate } from "./chatml.ts";
+import { hermes } from "./hermes.ts";
+import { react } from "./react.ts";
 import { TemplateEngine } from "./template_engine.ts";
 import { probeCapabilities, probeForm, type TemplateCapabilities } from "./template_form.ts";
 import {
@@ -11,6 +14,8 @@ import {
   templateTools,
   templateValue,
 } from "./template_messages.ts";
+import type { ToolCallFormat } from "./tool_call_format.ts";
+import { detectToolCallFormat } from "./tool_call_formats.ts";
 
 /** One of a folder's templates with what was found out about it. */
 interface Variant {
@@ -25,6 +30,8 @@ export interface ChatTemplateOptions {
   variables?: Readonly<Record<string, string>>;
   /** The day that `strftime_now` tells; by default the template finds no clock and writes its own date. */
   date?: Date | null;
+  /** How the model writes tool calls; found from the template by default. */
+  toolCallFormat?: ToolCallFormat | undefined;
 }
 
 /** How a request is rendered. */
@@ -36,6 +43,8 @@ export interface RenderOptions {
 
 /** A model folder's chat templates: one, or a list by name of which "tool_use" serves requests with tools. */
 export class ChatTemplate {
+  /** How the model writes tool calls. */
+  readonly toolCallFormat: ToolCallFormat;
   private readonly variants: ReadonlyMap<string, Variant>;
   private readonly variables: Readonly<Record<string, string>>;
 
@@ -50,6 +59,9 @@ export class ChatTemplate {
         return [name, { engine, form, capabilities: probeCapabilities(engine, variables, form) }];
       }),
     );
+    const speaksCalls = [...this.variants.values()].some(({ capabilities }) => capabilities.toolCalls);
+    const detected = detectToolCallFormat(this.source) ?? (speaksCalls ? hermes : react);
+    this.toolCallFormat = options.toolCallFormat ?? detected;
   }
 
   /**
@@ -82,12 +94,12 @@ export class ChatTemplate {
   render(request: ChatRequest, options: RenderOptions): string {
     const { preparation } = options;
     const variant = this.variant((request.tools?.length ?? 0) > 0);
-    requireCapabilities(request, variant.capabilities);
+    const adapted = adaptMessages(request, variant.capabilities, this.toolCallFormat);
     const rendered = variant.engine.render({
       ...this.variables,
       ...(templateValue(request.templateArgs ?? {}, preparation) as Record<string, unknown>),
-      messages: templateMessages(request.messages, variant.form, preparation),
-      ...(request.tools?.length ? { tools: templateTools(request.tools, preparation) } : {}),
+      messages: templateMessages(adapted.messages, variant.form, preparation),
+      ...(adapted.tools?.length ? { tools: templateTools(adapted.tools, preparation) } : {}),
       add_generation_prompt: options.generationPrompt,
     });
     return preparation.numbers.restore(rendered);
@@ -112,18 +124,4 @@ function configTemplates(value: unknown): Record<string, string> {
       typeof item?.name === "string" && typeof item?.template === "string",
   );
   return Object.fromEntries(named.map((item) => [item.name, item.template]));
-}
-
-/** A template that leaves tool calls or results out would make the model act on a history it cannot see. */
-function requireCapabilities(request: ChatRequest, capabilities: TemplateCapabilities): void {
-  const needs: [boolean, boolean, string][] = [
-    [request.messages.some((m) => m.role === "tool"), capabilities.toolResults, "tool results"],
-    [request.messages.some((m) => (m.tool_calls?.length ?? 0) > 0), capabilities.toolCalls, "tool calls"],
-  ];
-  for (const [needed, has, what] of needs) {
-    if (!needed || has) continue;
-    throw new FormatError("template_error", `The chat template writes no ${what}, and the messages contain some.`, {
-      do: "Use a model folder whose chat template supports tools.",
-    });
-  }
 }

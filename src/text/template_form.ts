@@ -9,11 +9,13 @@ export interface TemplateCapabilities {
   tools: boolean;
   toolCalls: boolean;
   toolResults: boolean;
+  /** Refuses two turns of the user in a row. */
+  alternating: boolean;
 }
 
 /** Texts no template contains. */
 const needle = "kxq7needle";
-const callId = "kxq7call1";
+const callId = "kxq7longcall1";
 
 const asIs: Preparation = { mark: (text) => text, numbers: new CarriedNumbers("\ufdcf") };
 
@@ -24,10 +26,21 @@ export function probeForm(engine: TemplateEngine, variables: Readonly<Record<str
     content: "string",
     developer: engine.source.includes("developer"),
     reasoning: engine.source.includes("reasoning_content"),
+    callIds: "any",
+    callContent: "text",
   };
   const user: ChatMessage[] = [{ role: "user", content: needle }];
   const writes = (trial: TemplateForm) => attempt(engine, variables, user, trial).includes(needle);
   if (!writes(form) && writes({ ...form, content: "parts" })) form.content = "parts";
+  const writesCall = (trial: TemplateForm) =>
+    attempt(engine, variables, withCall("{}", needle), trial).includes(needle);
+  if (!writesCall(form)) {
+    const others: Partial<TemplateForm>[] = [{ callIds: "nine" }, { callContent: "none" }];
+    Object.assign(
+      form,
+      others.find((other) => writesCall({ ...form, ...other })),
+    );
+  }
   // As text they stay as sampled; a template that quotes the text or takes it apart wants an object.
   const json = `{"${needle}":"v"}`;
   if (!attempt(engine, variables, withCall(json), form).includes(json)) form.arguments = "object";
@@ -42,20 +55,23 @@ export function probeCapabilities(
 ): TemplateCapabilities {
   const shows = (messages: ChatMessage[], extra: Record<string, unknown> = {}) =>
     attempt(engine, { ...variables, ...extra }, messages, form).includes(needle);
+  const user: ChatMessage[] = [{ role: "user", content: needle }];
   const tool = { type: "function" as const, function: { name: needle, description: "d", parameters: {} } };
   return {
-    system: shows([
-      { role: "system", content: needle },
-      { role: "user", content: "u" },
-    ]),
+    system:
+      shows([
+        { role: "system", content: needle },
+        { role: "user", content: "u" },
+      ]) || !shows(user),
     tools: shows([{ role: "user", content: "u" }], { tools: templateTools([tool], asIs) }),
     toolCalls: shows(withCall(`{"${needle}":"v"}`)),
     toolResults: shows([...withCall("{}"), { role: "tool", tool_call_id: callId, content: needle }]),
+    alternating: shows(user) && !shows([{ role: "user", content: "u" }, ...user]),
   };
 }
 
-function withCall(json: string): ChatMessage[] {
-  const call = { id: callId, type: "function" as const, function: { name: "f", arguments: json } };
+function withCall(json: string, name = "f"): ChatMessage[] {
+  const call = { id: callId, type: "function" as const, function: { name, arguments: json } };
   return [
     { role: "user", content: "u" },
     { role: "assistant", content: "", tool_calls: [call] },

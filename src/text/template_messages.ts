@@ -13,6 +13,10 @@ export interface TemplateForm {
   developer: boolean;
   /** Reads `reasoning_content`; else thinking stands at the head of the content, as the model writes it. */
   reasoning: boolean;
+  /** Ids of tool calls as they came, or as nine letters and digits (Mistral). */
+  callIds: "any" | "nine";
+  /** What stands as content beside tool calls where there is none: the empty text, or none (DeepSeek). */
+  callContent: "text" | "none";
 }
 
 /** What happens to a request's texts and numbers on their way into the template. */
@@ -64,11 +68,12 @@ function templateMessage(message: ChatMessage, form: TemplateForm, preparation: 
     role: message.role === "developer" && !form.developer ? "system" : message.role,
     content: form.content === "parts" ? [{ type: "text", text: content }] : content,
   };
+  if (message.tool_calls?.length && content === "" && form.callContent === "none") out.content = null;
   if (reasoning !== null && form.reasoning) out.reasoning_content = mark(reasoning);
   if (message.tool_calls?.length) {
     out.tool_calls = message.tool_calls.map((call) => templateCall(call, form, preparation));
   }
-  if (message.tool_call_id) out.tool_call_id = message.tool_call_id;
+  if (message.tool_call_id) out.tool_call_id = callId(message.tool_call_id, form);
   if (message.name) out.name = mark(message.name);
   return out;
 }
@@ -86,7 +91,7 @@ function templateCall(call: ToolCall, form: TemplateForm, preparation: Preparati
   const { name } = call.function;
   const args = call.function.arguments.trim() === "" ? "{}" : call.function.arguments;
   return {
-    id: call.id,
+    id: callId(call.id, form),
     type: "function",
     function: { name: preparation.mark(name), arguments: templateArguments(args, form, preparation) },
   };
@@ -102,4 +107,13 @@ function templateArguments(args: string, form: TemplateForm, preparation: Prepar
     return preparation.mark(args);
   }
   return templateValue(value, preparation);
+}
+
+/** The last nine letters and digits, which tell the ids of one conversation apart, where a template wants nine. */
+function callId(id: string, form: TemplateForm): string {
+  if (form.callIds === "any" || /^[a-zA-Z0-9]{9}$/.test(id)) return id;
+  return id
+    .replace(/[^a-zA-Z0-9]/g, "")
+    .slice(-9)
+    .padStart(9, "0");
 }

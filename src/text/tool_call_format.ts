@@ -1,4 +1,4 @@
-import type { ParsedToolCall } from "../schema/chat.ts";
+import type { ParsedToolCall, ToolDefinition } from "../schema/chat.ts";
 
 /** A reply's answer part taken apart. */
 export interface ParsedCalls {
@@ -14,8 +14,11 @@ export interface ToolCallFormat {
   markup: readonly string[];
   /** True when a chat template's source shows that its model writes calls this way. */
   matches(templateSource: string): boolean;
-  /** The calls in an answer without thinking and stop token; no calls when any of them is malformed. */
-  parse(answer: string): ParsedCalls;
+  /**
+   * The calls in an answer without thinking and stop token; no calls when any of them is malformed. `tools`: the
+   * request's, whose schemas tell the types of arguments that a format writes as plain text.
+   */
+  parse(answer: string, tools?: readonly ToolDefinition[]): ParsedCalls;
   /** The calls, at least one, as the model writes them; argument text stands in it unchanged. */
   write(calls: readonly ParsedToolCall[]): string;
 }

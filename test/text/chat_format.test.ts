@@ -130,11 +130,12 @@ describe("formats of the shared data", () => {
     ]);
     expect(verl.stopIds).toEqual([1]);
     expect(verl.parseReply([8, 14, 11, 1])).toMatchObject({ content: "4,7", stopId: 1 });
-    const refused = { messages: [{ role: "system" as const, content: "s" }, user("4")] };
+    const refused = { messages: [{ role: "assistant" as const, content: "4" }] };
     expect(() => verl.encodeRequest(refused, [])).toThrow(
       expect.objectContaining({
         code: "template_error",
-        message: "The chat template refuses the messages: System role not supported",
+        message:
+          "The chat template refuses the messages: Conversation roles must alternate user/assistant/user/assistant/...",
       }),
     );
   });

@@ -202,18 +202,6 @@ describe("template errors", () => {
       "The chat template failed: Unknown ArrayValue filter: riddle",
     );
   });
-
-  it("tell of tool calls and results that the template would leave out", () => {
-    const silent = of("{% for m in messages %}{% if m.role != 'tool' %}{{ m.content }}{% endif %}{% endfor %}");
-    expect(silent.capabilities(true)).toEqual({ system: true, tools: false, toolCalls: false, toolResults: false });
-    expect(failure(() => render(silent, { messages: [user, called("{}")] })).message).toBe(
-      "The chat template writes no tool calls, and the messages contain some.",
-    );
-    const result: ChatMessage = { role: "tool", tool_call_id: "c1", content: "r" };
-    expect(failure(() => render(silent, { messages: [user, result] })).message).toBe(
-      "The chat template writes no tool results, and the messages contain some.",
-    );
-  });
 });
 
 describe("dates in templates", () => {

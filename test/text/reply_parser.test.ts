@@ -50,8 +50,8 @@ describe("tool calls of Hermes and Qwen", () => {
   });
 
   it("are looked for where a template asks for them, and by default", () => {
-    expect(detectToolCallFormat("... <tool_call> ...").name).toBe("hermes");
-    expect(detectToolCallFormat("").name).toBe("hermes");
+    expect(detectToolCallFormat("... <tool_call> ...")?.name).toBe("hermes");
+    expect(detectToolCallFormat("")).toBeNull();
     expect(new Set(toolCallFormats.map((format) => format.name)).size).toBe(toolCallFormats.length);
   });
 });

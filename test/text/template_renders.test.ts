@@ -1,8 +1,6 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-// The package exports a function only; its templates stand in this file of its own.
-import { OLLAMA_CHAT_TEMPLATE_MAPPING } from "../../node_modules/@huggingface/ollama-utils/src/chat-template-automap.ts";
 import { ChatTemplate } from "../../src/text/chat_template.ts";
 
 interface Golden {
@@ -15,9 +13,23 @@ const sha256 = (text: string) => createHash("sha256").update(text).digest("hex")
 const golden = JSON.parse(
   readFileSync(new URL("../golden/text/template_renders.json", import.meta.url), "utf8"),
 ) as Golden;
+/** The package exports a function only; its templates are string literals in a source file of its own. */
+const literals = readFileSync(
+  new URL("../../node_modules/@huggingface/ollama-utils/src/chat-template-automap.ts", import.meta.url),
+  "utf8",
+).matchAll(/\bgguf:\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')/g);
 const sources = new Map(
-  OLLAMA_CHAT_TEMPLATE_MAPPING.map((entry: { gguf: string }) => [sha256(entry.gguf).slice(0, 12), entry.gguf]),
+  Array.from(literals, ([, literal = ""]) => {
+    const text = unquoted(literal);
+    return [sha256(text).slice(0, 12), text];
+  }),
 );
+
+function unquoted(literal: string): string {
+  const body = literal.slice(1, -1);
+  const json = literal.startsWith('"') ? body : body.replaceAll("\\'", "'").replace(/(?<!\\)"/g, '\\"');
+  return JSON.parse(`"${json}"`) as string;
+}
 
 function hashOfRender(template: ChatTemplate, conversation: Record<string, unknown>): string | null {
   try {
