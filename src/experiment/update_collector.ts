@@ -56,20 +56,22 @@ export class UpdateCollector {
     this.parts.clear();
     const divisors = parts.map((part) => part.divisor);
     const total = divisors.reduce<number>((sum, divisor) => sum + (divisor ?? 0), 0);
-    const batch = await batchFor(this.engine, groups, terms);
+    const info = await this.engine.info();
     const gradientScale = divisors.includes(null) || total === 0 ? 1 : 1 / total;
     const { loss, optimizer } = terms;
     const stepped = this.engine.update({ id, rows: [], loss, optimizer, accumulated: true, gradientScale });
+    stepped.catch(() => undefined);
+    // While the device takes the step.
+    const whole = this.whole(batchFor(info, groups, terms), parts);
     const results = await Promise.all(parts.map((part) => part.gradients));
     const result = await stepped;
     const logprobs = concatenated(results.map((r) => r.logprobs));
     const trainMs = results.reduce((ms, r) => ms + r.trainMs, result.trainMs);
-    const whole = this.whole(batch, parts);
     return { batch: whole, steps: [{ ...result, logprobs, trainMs }], criticSteps: [], recorded: whole, logprobs };
   }
 
   private async begin(group: GroupRecord, terms: UpdateTerms): Promise<Part> {
-    const batch = await batchFor(this.engine, [group], terms);
+    const batch = batchFor(await this.engine.info(), [group], terms);
     const { loss, batch: options } = terms;
     const divisor = normalisationDivisor(batch.units, options.normalisation as Normalisation);
     const rows = divisor === null ? batch.rows : batch.rows.map((row) => scaled(row, divisor));

@@ -1,6 +1,6 @@
 import type { Batch, GroupRecord } from "../rl/batch/batch_input.ts";
 import { buildBatch } from "../rl/batch/build_batch.ts";
-import type { DeviceTime, Engine } from "../schema/engine.ts";
+import type { DeviceTime, EngineInfo } from "../schema/engine.ts";
 import type { Objective } from "./objective.ts";
 import type { MetricsLine } from "./run_folder.ts";
 import { stepMetrics, type TakenUpdate } from "./take_update.ts";
@@ -8,9 +8,12 @@ import { stepMetrics, type TakenUpdate } from "./take_update.ts";
 /** What an update is made with, the same for all its groups. */
 export type UpdateTerms = Pick<Objective, "batch" | "loss" | "optimizer">;
 
-/** The batch of finished groups for the weights that an engine has now. @throws as buildBatch */
-export async function batchFor(engine: Engine, groups: readonly GroupRecord[], terms: UpdateTerms): Promise<Batch> {
-  const { version, microBatchTokens } = await engine.info();
+/** The batch of finished groups for an engine's weights. @throws as buildBatch */
+export function batchFor(
+  { version, microBatchTokens }: Pick<EngineInfo, "version" | "microBatchTokens">,
+  groups: readonly GroupRecord[],
+  terms: UpdateTerms,
+): Batch {
   return buildBatch(groups, {
     ...terms.batch,
     maxRowTokens: microBatchTokens,
