@@ -1,7 +1,8 @@
 /**
  * Digit completion: continue an arithmetic sequence modulo 9. A prompt "x,y:9,n" asks for the n numbers after y, each
  * the one before plus y - x, modulo 9, joined by commas. All 1000 prompts with digits x, n in 0..9 and steps 0..9,
- * split at random, from a fixed seed, into 800 to train on and 200 held out.
+ * split at random, from a fixed seed, into 800 to train on and 200 held out. Steps 0 and 9 give the same prompt, so some
+ * texts are on both sides, as they are in the data this task is taken from.
  */
 import { type Dataset, deriveKey, Rng, seedKey, type TaskRow } from "leyden";
 
