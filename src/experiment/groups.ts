@@ -97,6 +97,7 @@ function agentOf({ request, policy }: CallRecord): string {
 
 function exclusion(call: CallRecord): string | null {
   if (!call.own) return "another model";
+  if (call.server.endpoint === "null") return "no model computed it";
   if (call.mode !== "train") return "not sampled for training";
   if (call.side !== undefined) return "side call";
   return call.delivery === "abandoned" ? "abandoned" : null;
