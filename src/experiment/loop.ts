@@ -2,20 +2,19 @@ import type { Clock } from "../core/clock.ts";
 import { CancelledError, FormatError } from "../core/errors.ts";
 import { agreementMetrics, logprobAgreement } from "../rl/batch/logprob_agreement.ts";
 import type { RolloutHooks } from "../rollout/hooks.ts";
-import { GroupSchedule } from "../schedule/group_schedule.ts";
 import type { Engine } from "../schema/engine.ts";
 import type { ExperimentConfig } from "../schema/experiment.ts";
 import type { Store } from "../schema/store.ts";
-import type { Dataset, TaskStream } from "../schema/task.ts";
+import type { Dataset } from "../schema/task.ts";
 import type { RolloutConfig } from "../schema/wire.ts";
 import { nextKlCoef } from "./adaptive_kl.ts";
-import { Completion } from "./completion.ts";
 import { evaluate, type TaskResult } from "./evaluation.ts";
 import { countFailures, type FailureCount, requireSomeRan } from "./failures.ts";
-import { type Group, nameGroup, readGroup, startGroups } from "./groups.ts";
+import { GroupRunner } from "./group_runner.ts";
+import { type Group, readGroup } from "./groups.ts";
 import { type Objective, objectiveOf } from "./objective.ts";
 import type { MetricsLine, RunFolder, RunState } from "./run_folder.ts";
-import { takeUpdate } from "./take_update.ts";
+import { takeUpdates } from "./policies.ts";
 import { collectsEarly, UpdateCollector } from "./update_collector.ts";
 import { deviceTimeSince, metricsLine } from "./update_step.ts";
 
@@ -65,10 +64,8 @@ export interface LoopResult {
  */
 export class Loop {
   private readonly deps: LoopDeps;
-  private readonly completion: Completion;
-  private readonly tasks: TaskStream;
+  private readonly groups: GroupRunner;
   private state: RunState;
-  private readonly schedule: GroupSchedule<Group>;
   /** Null where an update's gradients wait for all its groups. */
   private readonly collector: UpdateCollector | null;
   private reward: number | null;
@@ -79,16 +76,7 @@ export class Loop {
     this.state = state;
     this.reward = state.reward ?? null;
     this.validation = state.validation ?? null;
-    this.completion = new Completion(deps.store);
-    this.tasks = deps.dataset.train(deps.config.seed);
-    const { train, schedule } = deps.config;
-    const left = Math.max(0, train.updates - state.update) * train.tasksPerUpdate;
-    const maxAge = schedule.mode === "sync" ? 0 : schedule.maxAge;
-    this.schedule = new GroupSchedule(
-      { ...schedule, tasksPerUpdate: train.tasksPerUpdate, maxAge },
-      left,
-      state.update,
-    );
+    this.groups = new GroupRunner({ ...deps, tasks: deps.dataset.train(deps.config.seed) }, state);
     this.collector = collectsEarly(deps.config) ? new UpdateCollector(deps.engine) : null;
   }
 
@@ -100,10 +88,7 @@ export class Loop {
   async run(): Promise<LoopResult> {
     const { config, signal } = this.deps;
     await this.checkWeights();
-    const { carryOver, startedAt = [], update: before } = this.state;
-    const carried = carryOver.map((index) => this.groupAt(index));
-    for (const [i, group] of carried.entries()) this.schedule.start(group, startedAt[i] ?? before);
-    await this.start(carried);
+    await this.groups.resume(this.state);
     while (this.state.update < config.train.updates) {
       if (signal.aborted) throw new CancelledError("The run");
       await this.oneUpdate();
@@ -135,19 +120,20 @@ export class Loop {
     await this.checkFailures(number, chosen);
     const groups = await Promise.all(chosen.map((g) => readGroup(store, g)));
     const trained = this.state.version;
-    const ages = chosen.map((g) => this.schedule.ageOf(g));
-    const taken =
+    const ages = chosen.map((g) => this.groups.schedule.ageOf(g));
+    const taken = await this.groups.whileStarting(
       this.collector === null
-        ? await takeUpdate(engine, `update-${number}`, groups, this.objective())
-        : await this.collector.take(`update-${number}`, groups, this.objective());
-    this.schedule.updated(chosen);
+        ? takeUpdates(engine, `update-${number}`, groups, this.objective(), config.train.policies)
+        : this.collector.take(`update-${number}`, groups, this.objective()),
+    );
+    this.groups.schedule.updated(chosen);
     const device = deviceTimeSince((await engine.stats()).deviceSeconds, before);
     const agreement = logprobAgreement(taken.recorded, taken.logprobs, trained, groups);
     const { version } = await engine.info();
     const line = metricsLine(number, clock.now() / 1000, taken, agreementMetrics(agreement), device);
     line.version = version;
     line["timing_s/gen"] = rolloutMs / 1000;
-    line["training/async/n_new_carry_over_rollouts"] = this.schedule.untrained.length * config.train.groupSize;
+    line["training/async/n_new_carry_over_rollouts"] = this.groups.progress().total;
     line["training/async/group_age_max_steps"] = Math.max(...ages);
     line["training/async/proxy_drain_seconds"] = taken.steps.reduce((ms, s) => ms + s.drainMs, 0) / 1000;
     const rollouts = groups.reduce((n, g) => n + g.rollouts.length, 0);
@@ -170,27 +156,24 @@ export class Loop {
 
   /** Starts groups and begins with gradients as the schedule lets it, until the next update has its groups. */
   private async nextGroups(number: number): Promise<Group[]> {
-    const { config, reporter, signal } = this.deps;
+    const { schedule } = this.groups;
     for (;;) {
-      await this.topUp();
-      await this.completion.catchUp();
-      for (const group of this.schedule.untrained) if (this.completion.isComplete(group)) this.schedule.finish(group);
-      // Groups of a resumed run may have finished before they were started, and make room.
-      if (this.schedule.room > 0) continue;
+      await this.groups.lookAndStart();
       this.collect();
-      const finished = this.schedule.untrained.reduce((n, g) => n + this.completion.finishedOf(g), 0);
-      reporter.rollouts(number, finished, this.schedule.untrained.length * config.train.groupSize);
-      const batch = this.schedule.batch();
+      const { finished, total } = this.groups.progress();
+      this.deps.reporter.rollouts(number, finished, total);
+      const batch = schedule.batch();
       if (batch !== null) return batch;
-      await this.completion.changed(signal);
+      await this.groups.changed();
     }
   }
 
   private collect(): void {
     if (this.collector === null) return;
-    for (let group = this.schedule.collectable(); group !== null; group = this.schedule.collectable()) {
+    const { schedule } = this.groups;
+    for (let group = schedule.collectable(); group !== null; group = schedule.collectable()) {
       const finished = group;
-      this.schedule.collect(finished);
+      schedule.collect(finished);
       this.collector.collect(finished.id, () => readGroup(this.deps.store, finished), this.objective());
     }
   }
@@ -225,8 +208,7 @@ export class Loop {
       ...this.state,
       optimizerSteps: snapshot.optimizerSteps,
       weightsSha256: snapshot.weightsSha256,
-      carryOver: this.schedule.untrained.map((g) => indexOf(g)),
-      startedAt: this.schedule.untrained.map((g) => this.state.update - this.schedule.ageOf(g)),
+      ...this.groups.state(),
       storeSeq: await store.seq(),
       configSha256,
       reward: this.reward,
@@ -250,30 +232,4 @@ export class Loop {
     line["val/n_rollouts"] = rewards.length;
     reporter.validation(this.state.update, results);
   }
-
-  /** Starts as many new groups as the schedule has room for. */
-  private async topUp(): Promise<void> {
-    const fresh: Group[] = [];
-    while (this.schedule.room > 0) {
-      const group = this.groupAt(this.state.cursor);
-      this.state = { ...this.state, cursor: this.state.cursor + 1 };
-      this.schedule.start(group);
-      fresh.push(group);
-    }
-    if (fresh.length > 0) await this.start(fresh);
-  }
-
-  private async start(groups: readonly Group[]): Promise<void> {
-    const { store, clock, rolloutConfig: config, hooks } = this.deps;
-    await startGroups(groups, { store, isTrain: true, config, hooks, now: clock.now() / 1000 });
-  }
-
-  private groupAt(index: number): Group {
-    const { groupSize } = this.deps.config.train;
-    return nameGroup(`g${String(index).padStart(6, "0")}`, this.tasks.at(index), groupSize);
-  }
-}
-
-function indexOf(group: Group): number {
-  return Number(group.id.slice(1));
 }

@@ -8,7 +8,8 @@ import { Loop, type LoopResult } from "../../src/experiment/loop.ts";
 import { alignStore } from "../../src/experiment/resume.ts";
 import { RunFolder, type RunState } from "../../src/experiment/run_folder.ts";
 import { nodeFiles } from "../../src/platform/node_files.ts";
-import type { Engine, EngineInfo, EngineStats, UpdateResult } from "../../src/schema/engine.ts";
+import type { AccumulateResult, Engine, EngineInfo, EngineStats, UpdateResult } from "../../src/schema/engine.ts";
+import type { ExperimentInput } from "../../src/schema/experiment.ts";
 import type { Files } from "../../src/schema/files.ts";
 import type { Store } from "../../src/schema/store.ts";
 import { MemoryStore } from "../../src/store/memory_store.ts";
@@ -78,6 +79,7 @@ function countingEngine(steps: number, version: number): Engine {
   const fake: Partial<Engine> = {
     info: async () => ({ version: state.version, microBatchTokens: 1000 }) as EngineInfo,
     stats: async () => ({ deviceSeconds: { prefill: 0, decode: 0, train: 0, idle: 0 } }) as EngineStats,
+    accumulate: async () => ({ logprobs: new Float32Array(0), trainMs: 0 }) as unknown as AccumulateResult,
     update: async () => {
       state.steps++;
       state.version++;
@@ -109,16 +111,17 @@ interface World {
   folder: string;
   store: MemoryStore;
   checkpointEvery: number;
+  mode: ExperimentInput["schedule"];
 }
 
 /** One life of the run, as the application starts it: from the newest checkpoint, the store brought in line. */
-async function live({ folder, store, checkpointEvery }: World, fuse: Fuse): Promise<LoopResult> {
+async function live({ folder, store, checkpointEvery, mode }: World, fuse: Fuse): Promise<LoopResult> {
   const config = parseConfig({
     model: { path: "m" },
     task: { dataset: "d" },
     rollout: { command: ["c"] },
     train: { updates: 4, tasksPerUpdate: 2, groupSize: 2 },
-    schedule: { mode: "collocated", activeGroups: 3 },
+    schedule: { ...mode, activeGroups: 3 },
     store: { checkpointEvery },
   });
   const run = new RunFolder(fusedFiles(fuse), folder);
@@ -151,10 +154,10 @@ async function live({ folder, store, checkpointEvery }: World, fuse: Fuse): Prom
   return loop.run();
 }
 
-async function world(checkpointEvery: number): Promise<World> {
+async function world(checkpointEvery: number, mode: World["mode"] = { mode: "collocated" }): Promise<World> {
   const folder = await mkdtemp(join(tmpdir(), "leyden-crash-"));
   folders.push(folder);
-  return { folder, store: new MemoryStore(), checkpointEvery };
+  return { folder, store: new MemoryStore(), checkpointEvery, mode };
 }
 
 /** Updates as the log tells them, those that a crash undid left out, and the steps of metrics.jsonl. */
@@ -174,20 +177,28 @@ async function traces({ folder, store }: World): Promise<{ updates: number[]; gr
 }
 
 describe("a run that crashes at any write", () => {
-  it.each([1, 3])("loses no update, no group and no metrics line (checkpoint every %i)", async (checkpointEvery) => {
-    const whole = await world(checkpointEvery);
-    const fuse = new Fuse(Number.POSITIVE_INFINITY);
-    const undisturbed = await live(whole, fuse);
-    const want = await traces(whole);
-    expect(want.metrics).toEqual([1, 2, 3, 4]);
-    expect(new Set(want.groups).size).toBe(8);
-    for (let at = 0; at < fuse.writes; at++) {
-      const cut = await world(checkpointEvery);
-      await expect(live(cut, new Fuse(at))).rejects.toThrow(Crash);
-      const ended = await live(cut, new Fuse(Number.POSITIVE_INFINITY));
-      expect({ at, ...ended, ...(await traces(cut)) }).toEqual({ at, ...undisturbed, ...want });
-    }
-  });
+  it.each([
+    [1, { mode: "collocated" }],
+    [3, { mode: "collocated" }],
+    [1, { mode: "interleaved" }],
+    [3, { mode: "interleaved", maxAge: 0 }],
+  ] as const)(
+    "loses no update, no group and no metrics line (checkpoint every %i, %j)",
+    async (checkpointEvery, mode) => {
+      const whole = await world(checkpointEvery, mode);
+      const fuse = new Fuse(Number.POSITIVE_INFINITY);
+      const undisturbed = await live(whole, fuse);
+      const want = await traces(whole);
+      expect(want.metrics).toEqual([1, 2, 3, 4]);
+      expect(new Set(want.groups).size).toBe(8);
+      for (let at = 0; at < fuse.writes; at++) {
+        const cut = await world(checkpointEvery, mode);
+        await expect(live(cut, new Fuse(at))).rejects.toThrow(Crash);
+        const ended = await live(cut, new Fuse(Number.POSITIVE_INFINITY));
+        expect({ at, ...ended, ...(await traces(cut)) }).toEqual({ at, ...undisturbed, ...want });
+      }
+    },
+  );
 
   it("tells of a finished run what it told when it ended", async () => {
     const done = await world(1);
