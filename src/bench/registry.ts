@@ -1,7 +1,9 @@
 import { asyncSuite } from "./async.ts";
 import { decodeSuite } from "./decode.ts";
 import { examplesSuite } from "./examples.ts";
+import { loadSuite } from "./load.ts";
 import { matmulSuite } from "./matmul.ts";
+import { memorySuite } from "./memory.ts";
 import { peersSuite } from "./peers.ts";
 import { stepSuite } from "./step.ts";
 import type { Suite } from "./suite.ts";
@@ -13,7 +15,9 @@ export const suites: readonly Suite[] = [
   stepSuite,
   decodeSuite,
   asyncSuite,
+  memorySuite,
   peersSuite,
   treeSuite,
   examplesSuite,
+  loadSuite,
 ];

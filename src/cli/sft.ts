@@ -1,7 +1,8 @@
 import { modelTextFiles } from "../app/model_text_files.ts";
+import { type MemoryPlan, planMemory } from "../engine/memory_plan.ts";
 import { openDevice } from "../gpu/device.ts";
 import { readTokenizerFiles } from "../io/tokenizer_folder.ts";
-import { defaultBudgetBytes, memoryPlan } from "../model/memory_plan.ts";
+import { defaultBudgetBytes } from "../model/memory_budget.ts";
 import { Model } from "../model/model.ts";
 import { Tokenizer } from "../text/tokenizer.ts";
 import { runSft, type SftSchedule, type SftStep } from "../train/sft.ts";
@@ -60,7 +61,7 @@ async function runSftCommand(context: CommandContext): Promise<number> {
   const tokenizer = Tokenizer.load(await readTokenizerFiles(files, folder));
   const dataset = await openSftDataset(files, data, { encode: (text) => tokenizer.encode(text), seed: schedule.seed });
   const model = await startModel(context, folder, schedule.seed);
-  const trainer = new Trainer(model, { clock, microBatchTokens: microBatchTokens(context, model) });
+  const trainer = new Trainer(model, { clock, ...trainerSizes(context, model) });
   const started = clock.monotonic();
   const losses: number[] = [];
   const report = (step: SftStep): void => {
@@ -124,16 +125,18 @@ async function startModel({ args, platform }: CommandContext, folder: string, se
   });
 }
 
-function microBatchTokens({ args }: CommandContext, { description, device }: Model): number {
-  const { limits, deviceClass } = device.caps;
-  const plan = memoryPlan(description, {
-    budgetBytes: defaultBudgetBytes(deviceClass),
-    limits,
-    train: true,
-    microBatchTokens: args.number("micro-batch-tokens"),
-    kvTokens: 0,
+/** How a step fits into memory. */
+function trainerSizes(
+  { args }: CommandContext,
+  { config, device }: Model,
+): Pick<MemoryPlan, "microBatchTokens" | "recomputedLayers"> {
+  const { caps } = device;
+  const microBatchTokens = args.number("micro-batch-tokens");
+  return planMemory({
+    ...{ caps, config, weights: "f32", adapters: [], training: { reference: false }, inference: null },
+    ...{ budgetBytes: defaultBudgetBytes(caps.deviceClass), otherBytes: 0, kvTokens: 0 },
+    ...(microBatchTokens === undefined ? {} : { microBatchTokens }),
   });
-  return plan.microBatchTokens;
 }
 
 function reportStep(context: CommandContext, schedule: SftSchedule, step: SftStep): void {

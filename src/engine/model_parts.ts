@@ -6,7 +6,7 @@ import type { DecodeText } from "../infer/stops.ts";
 import { encodeSafetensors } from "../io/safetensors.ts";
 import { weightsSha256 } from "../io/weights_hash.ts";
 import type { Adapter } from "../model/lora/adapter.ts";
-import { defaultBudgetBytes, memoryPlan } from "../model/memory_plan.ts";
+import { defaultBudgetBytes } from "../model/memory_budget.ts";
 import type { Model } from "../model/model.ts";
 import type { Decoder } from "../model/policy.ts";
 import { pageTokens } from "../ops/kv_pages.ts";
@@ -20,6 +20,7 @@ import { adapterCheckpoint } from "./adapter_files.ts";
 import { criticFiles } from "./critic_files.ts";
 import type { EngineOptions } from "./engine_options.ts";
 import type { EngineParts, GradientOptions, Gradients, ModelState } from "./engine_parts.ts";
+import { type MemoryPlan, type MemoryRequest, planMemory } from "./memory_plan.ts";
 import { Policies } from "./policies.ts";
 
 /** What a model on an open device becomes an engine's parts with. */
@@ -46,6 +47,8 @@ const criticShare = 4;
 /** The real parts: runner, trainer and scorer of one model on one device. */
 export class ModelParts implements EngineParts {
   readonly info: Omit<EngineInfo, "version">;
+  /** How the device's memory was divided. */
+  readonly memory: MemoryPlan;
   readonly pageCount: number;
   readonly decodeText: DecodeText;
   readonly constraints: ConstraintCompiler | undefined;
@@ -61,15 +64,8 @@ export class ModelParts implements EngineParts {
   constructor(deps: ModelPartsDeps) {
     const { model, reference, critic, options, clock, decodeText, adapters = [], basePath = "" } = deps;
     const { device, description: d } = model;
-    const budgetBytes = options.memoryBytes || defaultBudgetBytes(device.caps.deviceClass);
-    const plan = memoryPlan(d, {
-      budgetBytes: budgetBytes - 0 - criticShare * (critic?.parameters.bytes ?? 0),
-      limits: device.caps.limits,
-      train: options.train,
-      ...(options.microBatchTokens === 0 ? {} : { microBatchTokens: options.microBatchTokens }),
-      ...(options.kvTokens === 0 ? {} : { kvTokens: options.kvTokens }),
-      kvFormat: options.kvFormat,
-    });
+    const plan = planMemory(memoryRequest(deps));
+    this.memory = plan;
     this.model = model;
     this.adapters = adapters;
     this.basePath = basePath;
@@ -87,19 +83,19 @@ export class ModelParts implements EngineParts {
       adapter: device.caps.adapter,
       deviceClass: device.caps.deviceClass,
       family: d.family,
-      parameters: plan.parameterBytes / 4,
+      parameters: plan.parameters,
       vocabSize: d.vocabSize,
       contextLength,
       microBatchTokens: options.train ? plan.microBatchTokens : 0,
       ...(adapters.length === 0 ? {} : { adapters: adapters.map((a) => a.name) }),
     };
-    const { microBatchTokens } = plan;
+    const { microBatchTokens, recomputedLayers } = plan;
     const { maxSequences, prefillTokens, burst, kvFormat } = options;
     this.policies = new Policies({
       model,
       adapters,
       inference: { pageCount: this.pageCount, kvFormat, contextLength, maxSequences, prefillTokens, burst },
-      training: options.train ? { microBatchTokens, clock } : null,
+      training: options.train ? { microBatchTokens, recomputedLayers, clock } : null,
       scoredTokens: this.info.microBatchTokens || contextLength,
     });
     this.reference = reference == null ? null : new ReferencePolicy(reference, microBatchTokens);
@@ -130,6 +126,11 @@ export class ModelParts implements EngineParts {
       (sequence) => sequence.request.adapter,
       (runner, sequences) => runner.decode({ ...work, sequences }),
     );
+  }
+
+  /** Dispatches of one decode step of `count` sequences of the default policy. */
+  decodeDispatches(count: number): Promise<number> {
+    return this.policies.at(undefined).runner.decodeDispatches(count);
   }
 
   async score({ ids, temperature, adapter }: ScoreRequest): Promise<ScoreResult> {
@@ -236,6 +237,27 @@ export class ModelParts implements EngineParts {
   dispose(): void {
     this.model.device.close();
   }
+}
+
+/** What the memory plan is to make room for: all that is on the device already beside the model and its adapters. */
+function memoryRequest({ model, adapters = [], reference, critic, options }: ModelPartsDeps): MemoryRequest {
+  const { caps, pool } = model.device;
+  const own = adapters.reduce((bytes, a) => bytes + a.parameters.bytes, model.parameters.bytes);
+  const { contextLength, maxSequences, prefillTokens, burst, kvFormat, recomputedLayers } = options;
+  const longest = Math.min(contextLength || model.description.contextLength, model.description.contextLength);
+  return {
+    budgetBytes: options.memoryBytes || defaultBudgetBytes(caps.deviceClass),
+    otherBytes: pool.usage.bytes - own + (criticShare - 1) * (critic?.parameters.bytes ?? 0),
+    caps,
+    config: model.config,
+    weights: model.type,
+    adapters: adapters.map((a) => ({ name: a.name, lora: a.config })),
+    training: options.train ? { reference: reference != null } : null,
+    inference: { contextLength: longest, maxSequences, prefillTokens, burst, kvFormat },
+    ...(options.microBatchTokens === 0 ? {} : { microBatchTokens: options.microBatchTokens }),
+    ...(options.kvTokens === 0 ? {} : { kvTokens: options.kvTokens }),
+    ...(recomputedLayers === "auto" ? {} : { recomputedLayers }),
+  };
 }
 
 /** The row with one advantage that is no number: its gradient is NaN. */

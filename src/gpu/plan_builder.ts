@@ -7,8 +7,9 @@ import type { Kernel, KernelBinding } from "./kernel.ts";
 import { type DispatchEffect, liveDispatches } from "./live_dispatches.ts";
 import type { CompiledKernel, Constants } from "./pipelines.ts";
 import { Plan, type PlanStep } from "./plan.ts";
-import type { DynScalar, ScalarArg, Workgroups } from "./plan_values.ts";
+import type { DynScalar, PlanValues, ScalarArg, Workgroups } from "./plan_values.ts";
 import type { PoolBuffer } from "./pool.ts";
+import type { DispatchWork } from "./profiler.ts";
 import { bufferTensor, type Dim, type DynDim, maxBytes, type Tensor } from "./tensor.ts";
 import { tensorUsage, usage } from "./usage.ts";
 
@@ -18,6 +19,8 @@ export interface DispatchArgs {
   readonly scalars?: Readonly<Record<string, ScalarArg>>;
   readonly constants?: Constants;
   readonly workgroups: Workgroups;
+  /** What it computes, for profiles. */
+  readonly work?: (values: PlanValues) => DispatchWork;
 }
 
 interface RecordedDispatch {
@@ -112,13 +115,32 @@ export class PlanBuilder {
     }
   }
 
+  /**
+   * Bytes that the plan would take with its buffers and what its outputs are read back through; nothing is compiled, and
+   * what it owns is released. For a device of `countingDevice`.
+   */
+  measure(): number {
+    this.dropDead();
+    this.layOut();
+    const readback = [...this.outputs.values()].reduce((n, t) => n + alignUp(maxBytes(t), 16), 0);
+    const owned = this.owned.reduce((n, buffer) => n + buffer.bytes, 0);
+    for (const buffer of this.owned) this.device.pool.release(buffer);
+    return owned + this.uniformSizes().bytes + readback;
+  }
+
+  /** Bytes of the uniforms of one dispatch, and of all. */
+  private uniformSizes(): { stride: number; bytes: number } {
+    const { device, dispatches } = this;
+    const widest = Math.max(...dispatches.map((d) => d.kernel.scalars.length * 4), 4);
+    const stride = alignUp(widest, device.caps.limits.offsetAlignment);
+    return { stride, bytes: stride * Math.max(1, dispatches.length) };
+  }
+
   private async compileAndBind(): Promise<Plan> {
     this.dropDead();
     const { device, dispatches } = this;
     const { place, arenaBytes } = this.layOut();
-    const alignment = device.caps.limits.offsetAlignment;
-    const uniformStride = alignUp(Math.max(...dispatches.map((d) => d.kernel.scalars.length * 4), 4), alignment);
-    const uniformBytes = uniformStride * Math.max(1, dispatches.length);
+    const { stride: uniformStride, bytes: uniformBytes } = this.uniformSizes();
     const uniform = device.pool.allocate(`${this.label}.dims`, uniformBytes, usage.uniform | usage.copyDst);
     this.owned.push(uniform);
     const placed = dispatches.map((d) => placeArguments(d, place));
@@ -183,6 +205,7 @@ export class PlanBuilder {
       binding: kernel.uniformBinding,
       resource: { buffer: uniform.gpu, offset: uniformOffset, size: alignUp(uniformSize, 16) },
     });
+    this.device.counters.bindGroups++;
     const bindGroup = this.device.gpu.createBindGroup({ label: kernel.label, layout: compiled.layout, entries });
     return {
       label: kernel.label,
@@ -191,6 +214,8 @@ export class PlanBuilder {
       uniformOffset,
       scalars: kernel.scalars.map((s) => ({ type: s.type, value: args.scalars?.[s.name] as ScalarArg })),
       workgroups: args.workgroups,
+      work: args.work,
+      tensors: kernel.bindings.map((b) => args.tensors[b.name] as Tensor),
     };
   }
 

@@ -1,4 +1,3 @@
-import type { Plan } from "../gpu/plan.ts";
 import { PlanBuilder } from "../gpu/plan_builder.ts";
 import type { Dim, Tensor } from "../gpu/tensor.ts";
 import { recordAttentionInput, recordAttentionOutput, recordMlp } from "../model/layer.ts";
@@ -122,7 +121,7 @@ function recordAdjustments(plan: PlanBuilder, { pages }: InferenceSizes, logits:
  * A plan that computes up to `maxRows` prompt tokens and samples for the rows in `last` (B); `adjusted` for stepwise
  * sequences.
  */
-export async function buildPrefillPlan(context: InferenceContext, maxRows: number, adjusted: boolean): Promise<Plan> {
+export function recordPrefillPlan(context: InferenceContext, maxRows: number, adjusted: boolean): PlanBuilder {
   const plan = new PlanBuilder(context.model.device, `prefill.${maxRows}`);
   const T: Dim = plan.dim("T", maxRows);
   const B: Dim = plan.dim("B", context.sizes.sequences);
@@ -139,11 +138,11 @@ export async function buildPrefillPlan(context: InferenceContext, maxRows: numbe
   const x = recordBlocks(plan, context, rows);
   const gathered = embedding.forward(plan, { ids: last, w: x }).out.y;
   recordSample(plan, context, gathered, plan.input("sampleSeq", [B], "u32"), sampler, adjusted);
-  return plan.build();
+  return plan;
 }
 
 /** A plan that feeds each of up to `maxRows` sequences its newest id from the sampler's state and draws the next. */
-export async function buildDecodePlan(context: InferenceContext, maxRows: number, adjusted: boolean): Promise<Plan> {
+export function recordDecodePlan(context: InferenceContext, maxRows: number, adjusted: boolean): PlanBuilder {
   const plan = new PlanBuilder(context.model.device, `decode.${maxRows}`);
   const B: Dim = plan.dim("B", maxRows);
   const sampler = samplerInputs(plan, context.sizes);
@@ -153,5 +152,5 @@ export async function buildDecodePlan(context: InferenceContext, maxRows: number
   const rows: Rows = { ids: view(id), pos: view(position), seq, slots: view(slot), pages: sampler.pages };
   const x = recordBlocks(plan, context, rows);
   recordSample(plan, context, x, seq, sampler, adjusted);
-  return plan.build();
+  return plan;
 }

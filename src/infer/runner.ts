@@ -15,7 +15,7 @@ import {
 } from "../ops/sample_state.ts";
 import { type AdjustedStep, alternativesOf, deadEnd, prepareStep } from "./adjusted_step.ts";
 import type { DecodeWork, PrefillPart } from "./batch_former.ts";
-import { buildDecodePlan, buildPrefillPlan, type InferenceContext, type InferenceSizes } from "./inference_plan.ts";
+import { type InferenceContext, type InferenceSizes, recordDecodePlan, recordPrefillPlan } from "./inference_plan.ts";
 import { KvCache } from "./kv_cache.ts";
 import type { Sequence } from "./sequence.ts";
 import type { Alternatives } from "./top_logprobs.ts";
@@ -95,7 +95,7 @@ export class InferenceRunner {
   /** Draws up to `work.steps` tokens for each sequence with one readback; one entry per sequence. */
   async decode(work: DecodeWork): Promise<Drawn[]> {
     const count = work.sequences.length;
-    const rows = count <= smallRows.decode ? smallRows.decode : this.options.maxSequences;
+    const rows = this.decodeRows(count);
     const adjusted = await this.adjustedStep(work.sequences);
     const plan = await this.plan("decode", rows, adjusted !== null);
     this.writeState(work.sequences);
@@ -107,10 +107,27 @@ export class InferenceRunner {
       const drawn = (s: number): Drawn => this.outcomes(out.out as Uint32Array, s, 1);
       return work.sequences.map((sequence, s) => this.adjusted(drawn(s), sequence, adjusted, out, s));
     }
-    for (let step = 0; step < work.steps - 1; step++) plan.enqueue({ B: count, step }, step === 0 ? inputs : {});
-    const last = work.steps - 1;
-    const out = await plan.run({ B: count, step: last }, last === 0 ? inputs : {});
+    const steps = Array.from({ length: work.steps }, (_, step) => ({ B: count, step }));
+    const out = await plan.runSeries(steps, inputs);
     return work.sequences.map((_, s) => this.outcomes(out.out as Uint32Array, s, work.steps));
+  }
+
+  /** Dispatches of one decode step of `count` sequences. */
+  async decodeDispatches(count: number): Promise<number> {
+    const plan = await this.plan("decode", this.decodeRows(count), false);
+    return plan.dispatchesAt({ B: count, step: 0 });
+  }
+
+  /** Bytes of the plans that prompts and bursts without adjustments come to use, on a counting device. */
+  measure(): number {
+    const { prefillTokens, maxSequences } = this.options;
+    const prefill = new Set([smallRows.prefill, prefillTokens]);
+    const decode = new Set([smallRows.decode, Math.max(maxSequences, smallRows.decode)]);
+    const plans = [
+      ...[...prefill].map((rows) => recordPrefillPlan(this.context, rows, false)),
+      ...[...decode].map((rows) => recordDecodePlan(this.context, rows, false)),
+    ];
+    return plans.reduce((bytes, plan) => bytes + plan.measure(), 0);
   }
 
   /** Releases plans, cache and state. */
@@ -121,12 +138,17 @@ export class InferenceRunner {
     if (storage.kind === "buffer") this.context.model.device.pool.release(storage.buffer);
   }
 
+  /** Rows of the plan that serves `count` sequences. */
+  private decodeRows(count: number): number {
+    return count <= smallRows.decode ? smallRows.decode : this.options.maxSequences;
+  }
+
   private plan(kind: "prefill" | "decode", rows: number, adjusted: boolean): Promise<Plan> {
     const key = `${kind}.${rows}.${adjusted}`;
     let plan = this.plans.get(key);
     if (plan === undefined) {
-      const build = kind === "prefill" ? buildPrefillPlan : buildDecodePlan;
-      plan = build(this.context, rows, adjusted);
+      const record = kind === "prefill" ? recordPrefillPlan : recordDecodePlan;
+      plan = record(this.context, rows, adjusted).build();
       this.plans.set(key, plan);
       plan.catch(() => this.plans.delete(key));
     }

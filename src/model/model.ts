@@ -29,6 +29,8 @@ export class Model implements Policy {
   readonly family: Family;
   readonly description: DecoderDescription;
   readonly parameters: PackedTensors;
+  /** How its matrices are held. */
+  readonly type: WeightType;
   readonly weights: DecoderWeights;
   /** Rotation per position of each pair (rotaryDim / 2), when positions are rotary. */
   readonly inverseFrequencies: Tensor | undefined;
@@ -36,6 +38,7 @@ export class Model implements Policy {
   private constructor(device: Device, config: HfConfig, type: WeightType) {
     this.device = device;
     this.config = config;
+    this.type = type;
     this.family = familyOf(config);
     this.description = this.family.describe(config);
     const limits = device.caps.limits;
@@ -70,6 +73,11 @@ export class Model implements Policy {
       model.dispose();
       throw error;
     }
+  }
+
+  /** A model without weights, on a counting device, to find out what it takes. */
+  static blank(device: Device, config: HfConfig, type: WeightType): Model {
+    return new Model(device, config, type);
   }
 
   /** A model with random weights. */

@@ -9,6 +9,9 @@ import { tensorUsage } from "../gpu/usage.ts";
 import { decodeValues, encodeValues } from "./frozen_values.ts";
 import type { ParameterLayout, PlacedParameter } from "./parameter_layout.ts";
 
+/** Most bytes read back at a time: what a checkpoint takes on the device beside what it copies. */
+export const transferBytes: number = 32 * 2 ** 20;
+
 /** Elements encoded and handed to the device at a time, a multiple of a block. */
 const chunkElements = 2 ** 22;
 
@@ -103,15 +106,15 @@ export class PackedTensors implements ParameterReader {
     const at = this.place(name);
     const { own, scales } = ranges(at, offset, count ?? sizeOf(at.shape) - offset);
     const buffer = this.buffer(at);
-    const bytes = await readBuffer(this.device, buffer, ...own);
-    return decodeValues(at.dtype, bytes, await readBuffer(this.device, buffer, ...scales));
+    const bytes = await this.readBytes(buffer, ...own);
+    return decodeValues(at.dtype, bytes, await this.readBytes(buffer, ...scales));
   }
 
-  /** A copy of everything on the host, by one readback per segment where tensor by tensor would wait for each. */
+  /** A copy of everything on the host, by few large readbacks where tensor by tensor would wait for each. */
   async toHost(): Promise<ParameterReader> {
     const segments: ArrayBuffer[] = [];
     for (const [i, buffer] of this.buffers.entries()) {
-      segments.push(await readBuffer(this.device, buffer, 0, this.layout.segmentBytes[i]));
+      segments.push(await this.readBytes(buffer, 0, this.layout.segmentBytes[i] as number));
     }
     return {
       read: async (name, offset = 0, count) => {
@@ -130,12 +133,23 @@ export class PackedTensors implements ParameterReader {
   clear(): void {
     const encoder = this.device.gpu.createCommandEncoder({ label: `clear ${this.label}` });
     for (const buffer of this.buffers) encoder.clearBuffer(buffer.gpu);
-    this.device.gpu.queue.submit([encoder.finish()]);
+    this.device.submit(encoder);
   }
 
   /** Releases the buffers. */
   dispose(): void {
     for (const buffer of this.buffers) this.device.pool.release(buffer);
+  }
+
+  /** Bytes of a buffer by way of a staging buffer of limited size. */
+  private async readBytes(buffer: PoolBuffer, offset: number, bytes: number): Promise<ArrayBuffer> {
+    if (bytes <= transferBytes) return readBuffer(this.device, buffer, offset, bytes);
+    const whole = new Uint8Array(bytes);
+    for (let done = 0; done < bytes; done += transferBytes) {
+      const part = Math.min(transferBytes, bytes - done);
+      whole.set(new Uint8Array(await readBuffer(this.device, buffer, offset + done, part)), done);
+    }
+    return whole.buffer;
   }
 
   private writeBytes(at: PlacedParameter, offsetBytes: number, data: Float32Array | Uint16Array | Int8Array): void {

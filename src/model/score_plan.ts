@@ -1,11 +1,10 @@
-import type { Plan } from "../gpu/plan.ts";
 import { PlanBuilder } from "../gpu/plan_builder.ts";
 import { attentionBlocks } from "../ops/attention/blocks.ts";
 import { scoreHead } from "../ops/loss_head.ts";
 import { lossValues } from "../ops/loss_settings.ts";
 import { recordDecoder, recordPackedInputs } from "./forward.ts";
 import type { PackedTokens } from "./forward_outputs.ts";
-import { lossHeadChunkBytes } from "./memory_plan.ts";
+import { lossHeadChunkBytes } from "./memory_budget.ts";
 import type { Decoder } from "./policy.ts";
 import { type PlanSizes, SizedPlan } from "./sized_plan.ts";
 
@@ -26,7 +25,7 @@ export class ScorePlan {
   /** `maxTokens`: most tokens of one run. */
   constructor(model: Decoder, maxTokens: number) {
     this.model = model;
-    this.plan = new SizedPlan((sizes) => this.build(sizes), maxTokens);
+    this.plan = new SizedPlan((sizes) => this.record(sizes).build(), maxTokens);
   }
 
   /** Statistics (R,8) of the records; logits are divided by `temperature`. */
@@ -45,7 +44,12 @@ export class ScorePlan {
     this.plan.dispose();
   }
 
-  private build({ tokens, records }: PlanSizes): Promise<Plan> {
+  /** Bytes of the plan for work of these sizes, on a counting device. */
+  measure(sizes: PlanSizes): number {
+    return this.record(sizes).measure();
+  }
+
+  private record({ tokens, records }: PlanSizes): PlanBuilder {
     const plan = new PlanBuilder(this.model.device, "score");
     const R = plan.dim("R", records);
     const { hidden } = recordDecoder(plan, this.model, recordPackedInputs(plan, plan.dim("T", tokens)));
@@ -56,7 +60,7 @@ export class ScorePlan {
       ...{ weight: zeros, advantage: zeros, oldLogprob: zeros, refLogprob: zeros },
     };
     plan.output("stats", scoreHead(plan, inputs, { chunkBytes: lossHeadChunkBytes }));
-    return plan.build();
+    return plan;
   }
 }
 

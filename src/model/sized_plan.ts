@@ -50,6 +50,6 @@ export class SizedPlan {
 }
 
 /** The smallest power of two that is at least `n`, and at least 32. */
-function powerOfTwo(n: number): number {
+export function powerOfTwo(n: number): number {
   return Math.max(32, 2 ** Math.ceil(Math.log2(n)));
 }

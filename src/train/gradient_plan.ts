@@ -4,7 +4,7 @@ import { PlanBuilder } from "../gpu/plan_builder.ts";
 import type { Dim } from "../gpu/tensor.ts";
 import type { DecoderGradients } from "../model/decoder_weights.ts";
 import { backwardDecoder, type PackedInputs, recordDecoder, recordPackedInputs } from "../model/forward.ts";
-import { lossHeadChunkBytes } from "../model/memory_plan.ts";
+import { lossHeadChunkBytes } from "../model/memory_budget.ts";
 import type { Decoder } from "../model/policy.ts";
 import { type PlanSizes, SizedPlan } from "../model/sized_plan.ts";
 import { attentionBlocks } from "../ops/attention/blocks.ts";
@@ -100,7 +100,16 @@ export class GradientPlan {
     };
   }
 
-  private build({ tokens, records }: PlanSizes): Promise<Plan> {
+  /** Bytes of the plan for a micro-batch, on a counting device. */
+  measure(sizes: PlanSizes): number {
+    return this.record(sizes).measure();
+  }
+
+  private build(sizes: PlanSizes): Promise<Plan> {
+    return this.record(sizes).build();
+  }
+
+  private record({ tokens, records }: PlanSizes): PlanBuilder {
     const { model, recomputedLayers } = this;
     const plan = new PlanBuilder(model.device, "gradients");
     const packed: PackedInputs = recordPackedInputs(plan, plan.dim("T", tokens));
@@ -124,6 +133,6 @@ export class GradientPlan {
     );
     plan.output("stats", stats);
     backwardDecoder(plan, saved, dh, this.gradients);
-    return plan.build();
+    return plan;
   }
 }

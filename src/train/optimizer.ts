@@ -31,7 +31,7 @@ export class Optimizer {
 
   /** One step on `factor` times the present gradients; with a gradient that is not finite nothing changes. */
   async step(config: OptimizerConfig, factor = 1): Promise<{ gradNorm: number; finite: boolean }> {
-    this.plan ??= this.record();
+    this.plan ??= this.record().build();
     const plan = await this.plan;
     const values = { ...adamwValues(config, this.steps + 1), maxGradNorm: config.maxGradNorm, factor };
     const { stats } = await plan.run(values, {});
@@ -49,7 +49,12 @@ export class Optimizer {
     for (const moment of Object.values(this.moments)) moment.dispose();
   }
 
-  private record(): Promise<Plan> {
+  /** Bytes of its plan, on a counting device. */
+  measure(): number {
+    return this.record().measure();
+  }
+
+  private record(): PlanBuilder {
     const builder = new PlanBuilder(this.device, "optimizer");
     const stats = builder.temp([4], "stats");
     const grads = this.gradients.segments();
@@ -63,6 +68,6 @@ export class Optimizer {
       adamw(builder, { params: segment, grads: grads[i] as Tensor, m: m[i] as Tensor, v: v[i] as Tensor, stats });
     }
     builder.output("stats", stats);
-    return builder.build();
+    return builder;
   }
 }

@@ -4,6 +4,7 @@ import { decodePacked, encodePacked } from "../model/packed_file.ts";
 import { PackedTensors } from "../model/packed_tensors.ts";
 import type { Policy } from "../model/policy.ts";
 import { ScorePlan } from "../model/score_plan.ts";
+import type { PlanSizes } from "../model/sized_plan.ts";
 import { isCoupled } from "../ops/loss_settings.ts";
 import type { TrainRow, UpdateResult } from "../schema/engine.ts";
 import type { LossConfig, OptimizerConfig } from "../schema/loss.ts";
@@ -197,6 +198,11 @@ export class Trainer {
       });
     }
     this.optimizer.steps = steps;
+  }
+
+  /** Bytes of the plans of a step whose largest micro-batch has these sizes, on a counting device. */
+  measure(sizes: PlanSizes): number {
+    return this.plan.measure(sizes) + this.optimizer.measure();
   }
 
   /** Releases everything but the model. */

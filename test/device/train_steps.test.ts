@@ -1,12 +1,10 @@
 // Plan: steps learn and report; bad gradients and empty batches change nothing; the optimizer's state continues
-// bit-equal, over thirty steps with plans built anew, and over several buffers; nothing is left allocated; the memory
-// plan's estimate holds.
+// bit-equal, over thirty steps with plans built anew, and over several buffers; nothing is left allocated.
 import { describe, expect, it } from "#test";
 import { Rng, seedKey } from "../../src/core/rng.ts";
 import type { Device } from "../../src/gpu/device.ts";
 import { parseHfConfig } from "../../src/io/hf_config.ts";
 import { weightsSha256 } from "../../src/io/weights_hash.ts";
-import { activationBytesPerToken } from "../../src/model/memory_plan.ts";
 import { Model } from "../../src/model/model.ts";
 import { Trainer } from "../../src/train/trainer.ts";
 import { allConfigs, llamaConfig, qwen3Config } from "../model/configs.ts";
@@ -120,7 +118,7 @@ describe("training steps", () => {
     expect(hashes[0]).toBe(hashes[1]);
   });
 
-  it("frees everything, and takes about the memory that was planned", async () => {
+  it("frees everything", async () => {
     const device = await testDevice();
     const before = device.pool.usage.buffers;
     for (const json of allConfigs) {
@@ -132,11 +130,6 @@ describe("training steps", () => {
         ),
       );
       await trainer.computeGradients(rows, ppo);
-      const head = 512 * 4 * (model.description.vocabSize + 2 * model.description.width + 24);
-      const perToken = (trainer.activationBytes - head) / 512;
-      const planned = activationBytesPerToken(model.description);
-      expect(perToken / planned, `${json.model_type}: ${perToken} of ${planned}`).toBeLessThan(1.15);
-      expect(perToken / planned, `${json.model_type}: ${perToken} of ${planned}`).toBeGreaterThan(0.7);
       trainer.dispose();
       model.dispose();
     }

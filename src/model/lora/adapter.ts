@@ -41,6 +41,11 @@ export class Adapter {
     );
   }
 
+  /** An adapter without values, on a counting device, to find out what it takes. */
+  static blank(base: AdapterBase, name: string, config: LoraConfig): Adapter {
+    return new Adapter(base, name, config);
+  }
+
   /**
    * A fresh adapter, which adds nothing yet: A uniform in +-1/sqrt(K) (Kaiming with a = sqrt(5), as PEFT starts it), each
    * tensor from its own stream by its name; B zero.
