@@ -2,10 +2,12 @@ import { elementBytes } from "../core/dtype.ts";
 import { DeviceError } from "../core/errors.ts";
 import { alignUp } from "../core/shape.ts";
 import type { Device } from "./device.ts";
-import { dimValue, type PlanValues, type ScalarArg, type Workgroups } from "./plan_values.ts";
+import { dimValue, type PlanValues, type Workgroups } from "./plan_values.ts";
 import type { PoolBuffer } from "./pool.ts";
+import type { DispatchWork, Profiler } from "./profiler.ts";
 import { Readback, type ReadbackSource, typedView } from "./readback.ts";
 import type { DynDim, Tensor } from "./tensor.ts";
+import { scalarBytes, type UniformScalar, Uniforms } from "./uniforms.ts";
 
 /** One compiled dispatch of a plan. */
 export interface PlanStep {
@@ -13,8 +15,11 @@ export interface PlanStep {
   readonly pipeline: GPUComputePipeline;
   readonly bindGroup: GPUBindGroup;
   readonly uniformOffset: number;
-  readonly scalars: readonly { type: "u32" | "i32" | "f32"; value: ScalarArg }[];
+  readonly scalars: readonly UniformScalar[];
   readonly workgroups: Workgroups;
+  readonly work: ((values: PlanValues) => DispatchWork) | undefined;
+  /** Everything bound but the uniforms. */
+  readonly tensors: readonly Tensor[];
 }
 
 /** Everything a plan owns; made by PlanBuilder. */
@@ -52,7 +57,7 @@ export class Plan {
   readonly label: string;
   readonly arenaBytes: number;
   private readonly parts: PlanParts;
-  private readonly uniformData: DataView;
+  private readonly uniforms: Uniforms;
   private readonly readback: Readback;
   private disposed = false;
 
@@ -60,13 +65,18 @@ export class Plan {
     this.parts = parts;
     this.label = parts.label;
     this.arenaBytes = parts.arenaBytes;
-    this.uniformData = new DataView(new ArrayBuffer(parts.uniform.bytes));
+    this.uniforms = new Uniforms(parts.device, parts.uniform);
     this.readback = new Readback(parts.device);
   }
 
   /** Number of dispatches recorded. */
   get dispatchCount(): number {
     return this.parts.steps.length;
+  }
+
+  /** Number of dispatches that a replay with these sizes runs. */
+  dispatchesAt(values: PlanValues): number {
+    return this.parts.steps.filter((step) => !groupsOf(step, values).includes(0)).length;
   }
 
   /**
@@ -81,9 +91,10 @@ export class Plan {
     for (const [name, data] of Object.entries(inputs)) this.writeInput(name, data);
     const quanta = options.split === true ? this.quanta() : [[0, this.parts.steps.length] as const];
     const wanted = options.read ?? [...this.parts.outputs.keys()];
+    if (device.profiler !== null) await this.runEach(device.profiler, values);
     for (const [index, [from, to]] of quanta.entries()) {
       const last = index === quanta.length - 1;
-      this.submit(from, to, values, last ? wanted : []);
+      this.submit(device.profiler === null ? from : to, to, values, last ? wanted : []);
       if (last) break;
       await device.idle();
       await options.between?.();
@@ -91,6 +102,38 @@ export class Plan {
     const read = await this.readback.collect();
     device.throwFault();
     return this.shapeOutputs(wanted, read, values);
+  }
+
+  /**
+   * Replays the plan once for each of `series` in one submit, with the same inputs, and reads its outputs back at the
+   * end, cut to the last one's sizes. @throws DeviceError as `run`
+   */
+  async runSeries(series: readonly PlanValues[], inputs: PlanInputs): Promise<PlanOutputs> {
+    const { device, steps, outputs } = this.parts;
+    const last = series.at(-1);
+    if (series.length === 1 || device.profiler !== null || last === undefined) return this.runEachOf(series, inputs);
+    device.throwFault();
+    for (const values of series) this.checkValues(values);
+    for (const [name, data] of Object.entries(inputs)) this.writeInput(name, data);
+    const encoder = device.gpu.createCommandEncoder({ label: this.label });
+    const uniforms = this.uniforms.upload(series.map((values) => this.scalarsAt(values)));
+    for (const [i, values] of series.entries()) {
+      this.uniforms.encode(encoder, uniforms, i);
+      this.encodePass(encoder, 0, steps.length, values);
+    }
+    const wanted = [...outputs.keys()];
+    this.encodeReadback(encoder, wanted, last);
+    device.submit(encoder);
+    const read = await this.readback.collect();
+    device.throwFault();
+    return this.shapeOutputs(wanted, read, last);
+  }
+
+  /** One submit for each. */
+  private async runEachOf(series: readonly PlanValues[], inputs: PlanInputs): Promise<PlanOutputs> {
+    let out: PlanOutputs = {};
+    for (const [i, values] of series.entries()) out = await this.run(values, i === 0 ? inputs : {});
+    return out;
   }
 
   /** Replays without reading anything back; the queue runs it in order. */
@@ -101,27 +144,26 @@ export class Plan {
     this.submit(0, this.parts.steps.length, values, []);
   }
 
-  /** Replays each dispatch on its own and reports its milliseconds by `nowMs`, for profiles. */
-  async profile(values: PlanValues, inputs: PlanInputs, nowMs: () => number): Promise<{ label: string; ms: number }[]> {
-    this.checkValues(values);
-    this.writeScalars(values);
-    for (const [name, data] of Object.entries(inputs)) this.writeInput(name, data);
-    const rows: { label: string; ms: number }[] = [];
-    for (const [i, step] of this.parts.steps.entries()) {
-      const start = nowMs();
-      this.submit(i, i + 1, values, []);
-      await this.parts.device.idle();
-      rows.push({ label: step.label, ms: nowMs() - start });
-    }
-    return rows;
-  }
-
   /** Releases every buffer the plan owns. */
   dispose(): void {
     if (this.disposed) return;
     this.disposed = true;
     for (const buffer of this.parts.owned) this.parts.device.pool.release(buffer);
     this.readback.dispose();
+    this.uniforms.dispose();
+  }
+
+  /** Runs each dispatch on its own, for a profile. */
+  private async runEach(profiler: Profiler, values: PlanValues): Promise<void> {
+    for (const [i, step] of this.parts.steps.entries()) {
+      if (groupsOf(step, values).includes(0)) continue;
+      const start = profiler.nowMs();
+      this.submit(i, i + 1, values, []);
+      await this.parts.device.idle();
+      const ms = profiler.nowMs() - start;
+      const bytes = step.tensors.reduce((n, tensor) => n + this.bytesOf(tensor, values), 0);
+      profiler.record({ flops: 0, shape: "", ...step.work?.(values), label: step.label, ms, bytes });
+    }
   }
 
   private quanta(): (readonly [number, number])[] {
@@ -130,28 +172,38 @@ export class Plan {
   }
 
   private submit(from: number, to: number, values: PlanValues, read: readonly string[]): void {
-    const { device, steps, outputs } = this.parts;
-    const encoder = device.gpu.createCommandEncoder({ label: this.label });
+    const encoder = this.parts.device.gpu.createCommandEncoder({ label: this.label });
+    this.encodePass(encoder, from, to, values);
+    this.encodeReadback(encoder, read, values);
+    this.parts.device.submit(encoder);
+  }
+
+  private encodePass(encoder: GPUCommandEncoder, from: number, to: number, values: PlanValues): void {
+    const { device, steps } = this.parts;
     const pass = encoder.beginComputePass();
     for (let i = from; i < to; i++) {
       const step = steps[i] as PlanStep;
-      const [x = 1, y = 1, z = 1] = typeof step.workgroups === "function" ? step.workgroups(values) : step.workgroups;
+      const [x = 1, y = 1, z = 1] = groupsOf(step, values);
       if (x === 0 || y === 0 || z === 0) continue;
+      device.counters.dispatches++;
       pass.setPipeline(step.pipeline);
       pass.setBindGroup(0, step.bindGroup);
       pass.dispatchWorkgroups(x, y, z);
     }
     pass.end();
-    const sources: ReadbackSource[] = read.map((name) => {
-      const output = outputs.get(name);
-      if (output === undefined) throw unknownName(this.label, "output", name);
-      return { buffer: output.buffer, offset: output.offset, bytes: this.outputBytes(output.tensor, values) };
-    });
-    this.readback.encode(encoder, sources);
-    device.gpu.queue.submit([encoder.finish()]);
   }
 
-  private outputBytes(tensor: Tensor, values: PlanValues): number {
+  private encodeReadback(encoder: GPUCommandEncoder, read: readonly string[], values: PlanValues): void {
+    const sources: ReadbackSource[] = read.map((name) => {
+      const output = this.parts.outputs.get(name);
+      if (output === undefined) throw unknownName(this.label, "output", name);
+      return { buffer: output.buffer, offset: output.offset, bytes: this.bytesOf(output.tensor, values) };
+    });
+    this.readback.encode(encoder, sources);
+  }
+
+  /** Bytes of a tensor at a replay. */
+  private bytesOf(tensor: Tensor, values: PlanValues): number {
     return tensor.shape.reduce<number>((n, d) => n * dimValue(d, values), elementBytes[tensor.dtype]);
   }
 
@@ -159,23 +211,17 @@ export class Plan {
     const out: PlanOutputs = {};
     for (const [i, name] of names.entries()) {
       const tensor = (this.parts.outputs.get(name) as { tensor: Tensor }).tensor;
-      out[name] = typedView(tensor.dtype, read[i] as ArrayBuffer, this.outputBytes(tensor, values));
+      out[name] = typedView(tensor.dtype, read[i] as ArrayBuffer, this.bytesOf(tensor, values));
     }
     return out;
   }
 
   private writeScalars(values: PlanValues): void {
-    const view = this.uniformData;
-    for (const step of this.parts.steps) {
-      for (const [i, { type, value }] of step.scalars.entries()) {
-        const at = step.uniformOffset + 4 * i;
-        const number = scalarValue(value, values);
-        if (type === "f32") view.setFloat32(at, number, true);
-        else if (type === "i32") view.setInt32(at, number, true);
-        else view.setUint32(at, number, true);
-      }
-    }
-    this.parts.device.gpu.queue.writeBuffer(this.parts.uniform.gpu, 0, view.buffer);
+    this.uniforms.write(this.scalarsAt(values));
+  }
+
+  private scalarsAt(values: PlanValues): ArrayBuffer {
+    return scalarBytes(this.parts.steps, values, this.parts.uniform.bytes);
   }
 
   private writeInput(name: string, data: Float32Array | Uint32Array | Int32Array): void {
@@ -216,10 +262,8 @@ export class Plan {
   }
 }
 
-function scalarValue(value: ScalarArg, values: PlanValues): number {
-  if (typeof value === "number") return value;
-  if (typeof value === "function") return value(values);
-  return values[value.name] as number;
+function groupsOf({ workgroups }: PlanStep, values: PlanValues): readonly number[] {
+  return typeof workgroups === "function" ? workgroups(values) : workgroups;
 }
 
 function unknownName(plan: string, kind: string, name: string): DeviceError {

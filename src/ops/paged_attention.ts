@@ -6,7 +6,7 @@ import { requireDims, type Tensor } from "../gpu/tensor.ts";
 import { wgsl } from "../gpu/wgsl.gen.ts";
 import { type KvFormat, type KvPages, kvFormatOf, requireKvFormat, requirePages } from "./kv_pages.ts";
 import { headsTogether, type PagedFamily, pagedFamily, pagedTileRows } from "./paged_attention/select.ts";
-import { ownedVectors, subgroupPagedAttention } from "./paged_attention/subgroup.ts";
+import { ownedVectors, subgroupPagedAttention, vectorWidth } from "./paged_attention/subgroup.ts";
 import { headsPerRow, type QkvShape, requireQkv } from "./qkv_shape.ts";
 
 /** Widest head: its query and accumulators must fit in registers and workgroup memory. */
@@ -70,7 +70,7 @@ export function pagedAttention(plan: PlanBuilder, inputs: PagedAttentionIn, o: P
     heads: family === "subgroup" ? headsTogether(o) : 1,
   };
   const out = plan.temp([rows, o.heads * o.headDim], "paged_attention.o");
-  const vectors = family !== "shared" && o.headDim % 4 === 0 ? 4 : 1;
+  const vectors = family === "subgroup" ? vectorWidth(variant) : family === "alone" && o.headDim % 4 === 0 ? 4 : 1;
   const count = tiles?.shape[0] ?? rows;
   const perGroup = family === "alone" ? itemsPerGroup : variant.heads;
   plan.dispatch(kernelOf(variant), {

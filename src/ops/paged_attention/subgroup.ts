@@ -13,14 +13,19 @@ export interface SubgroupVariant {
   readonly format: "f32" | "f16";
 }
 
-/** Vectors of a head that one lane owns at most: vector c of a head belongs to lane c % lanes. */
-export function ownedVectors({ headDim, lanes, format }: SubgroupVariant): number {
-  return Math.ceil(headVectors(headDim, format) / lanes);
+/**
+ * Numbers of a head that are read as one vector: as many as leave every lane one, so that long subgroups are not idle
+ * over short heads. Pairs at least where pages hold pairs.
+ */
+export function vectorWidth({ headDim, lanes, format }: Pick<SubgroupVariant, "headDim" | "lanes" | "format">): number {
+  const least = format === "f16" ? 2 : 1;
+  const whole = [4, 2, 1].filter((width) => headDim % width === 0 && width >= least);
+  return whole.find((width) => headDim / width >= lanes) ?? (whole.at(-1) as number);
 }
 
-/** Vectors of four in a head, or numbers where its width is no multiple of four. */
-function headVectors(headDim: number, format: "f32" | "f16"): number {
-  return format === "f32" && headDim % 4 !== 0 ? headDim : headDim / 4;
+/** Vectors of a head that one lane owns at most: vector c of a head belongs to lane c % lanes. */
+export function ownedVectors(variant: SubgroupVariant): number {
+  return Math.ceil(variant.headDim / vectorWidth(variant) / variant.lanes);
 }
 
 /** Keys of one softmax step. It divides the page, so a step's keys lie together. */
@@ -38,8 +43,9 @@ function keysPerStep(variant: SubgroupVariant): number {
  * Source: paging Kwon et al. 2023 (arXiv:2309.06180); online softmax Milakov & Gimelshein 2018 (arXiv:1805.02867).
  */
 export function subgroupPagedAttention(v: SubgroupVariant): string {
-  const part = v.format === "f32" && v.headDim % 4 !== 0 ? "f32" : "vec4f";
-  const stored = v.format === "f16" ? "vec2u" : part;
+  const width = vectorWidth(v);
+  const part = width === 1 ? "f32" : `vec${width}f`;
+  const stored = v.format === "f32" ? part : width === 4 ? "vec2u" : "u32";
   const rowsOfTile = v.rows > 1 ? "@group(0) @binding(8) var<storage, read> tiles: array<u32>;" : "";
   return `enable subgroups;
 struct Dims {
@@ -49,7 +55,7 @@ struct Dims {
 alias Part = ${part};
 alias Stored = ${stored};
 const PAGE = 16u;
-const WIDTH = ${headVectors(v.headDim, v.format)}u;
+const WIDTH = ${v.headDim / width}u;
 const LOWEST = -3.4028234e38;
 
 @group(0) @binding(0) var<uniform> dims: Dims;
@@ -63,9 +69,9 @@ const LOWEST = -3.4028234e38;
 ${rowsOfTile}
 
 fn part_of(stored: Stored) -> Part {
-  return ${v.format === "f16" ? "vec4f(unpack2x16float(stored.x), unpack2x16float(stored.y))" : "stored"};
+  return ${v.format === "f32" ? "stored" : unpacked(width)};
 }
-${dotFunction(part)}
+${dotFunction(width)}
 
 @compute @workgroup_size(${v.lanes})
 fn attend(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
@@ -93,10 +99,14 @@ fn attend(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: 
 `;
 }
 
-/** Four products in ascending order onto one accumulator. */
-function dotFunction(part: string): string {
-  const sum = [0, 1, 2, 3].reduce((acc, i) => `fma(a${component(i)}, b${component(i)}, ${acc})`, "sum");
-  return `fn dot_part(a: Part, b: Part, sum: f32) -> f32 { return ${part === "f32" ? "fma(a, b, sum)" : sum}; }`;
+function unpacked(width: number): string {
+  return width === 4 ? "vec4f(unpack2x16float(stored.x), unpack2x16float(stored.y))" : "unpack2x16float(stored)";
+}
+
+/** Products in ascending order onto one accumulator. */
+function dotFunction(width: number): string {
+  const sum = upTo(width).reduce((acc, i) => `fma(a${component(i)}, b${component(i)}, ${acc})`, "sum");
+  return `fn dot_part(a: Part, b: Part, sum: f32) -> f32 { return ${width === 1 ? "fma(a, b, sum)" : sum}; }`;
 }
 
 /** The query head's place in a row and the row of query number `n` of the tile. */
