@@ -22,8 +22,12 @@ export interface BenchContext {
   readonly clock: Clock;
   /** Samples of each measurement, after what warms it up. */
   readonly repeats: number;
+  /** Of --seconds: how long a suite of a steady load runs. */
+  readonly seconds: number;
   /** Of --only: work or libraries that a suite with a choice is restricted to; empty means all. */
   readonly only: readonly string[];
+  /** Of --profile: whether a suite that can also measures each kernel on its own. */
+  readonly profile: boolean;
   readonly platform: HostPlatform;
   /** Of --state: folder where a long suite keeps what it has measured, and finds it again; null for none. */
   readonly state: string | null;

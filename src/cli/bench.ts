@@ -23,8 +23,10 @@ export const command: Command = {
   positionals: { usage: "SUITE...", min: 1, max: suites.length },
   options: {
     repeats: { kind: "integer", value: "N", summary: "Samples of each measurement.", fallback: 7, min: 1 },
+    seconds: { kind: "integer", value: "N", summary: "How long the suite load runs.", fallback: 60, min: 3 },
     only: { kind: "list", value: "NAME", summary: "Work or library of the suite peers to measure; may be repeated." },
     state: { kind: "text", value: "FOLDER", summary: "Where async keeps finished pieces; the same folder goes on." },
+    profile: { kind: "flag", summary: "Measure each kernel of the suite step on its own, too." },
     record: { kind: "flag", summary: "Append the results to test/bench/results.jsonl of the clone." },
   },
   run: bench,
@@ -55,7 +57,9 @@ async function bench(context: CommandContext): Promise<number> {
     const benchContext: BenchContext = {
       clock: platform.clock,
       repeats: args.requireNumber("repeats"),
+      seconds: args.requireNumber("seconds"),
       only,
+      profile: args.flag("profile"),
       platform,
       state: args.text("state") ?? null,
       note: (line) => context.note(line),

@@ -14,7 +14,17 @@ describe("summary of samples", () => {
 
 describe("leyden bench", () => {
   it("knows its suites by name", () => {
-    expect(suites.map(({ name }) => name)).toEqual(["matmul", "step", "decode", "async", "peers", "tree", "examples"]);
+    expect(suites.map(({ name }) => name)).toEqual([
+      "matmul",
+      "step",
+      "decode",
+      "async",
+      "memory",
+      "peers",
+      "tree",
+      "examples",
+      "load",
+    ]);
   });
 
   it("checks its arguments before it opens a device", async () => {
@@ -23,7 +33,7 @@ describe("leyden bench", () => {
       [["matmul", "steps"], 'error [usage]: There is no suite "steps".\nDid you mean "step"?\n'],
       [
         ["all"],
-        'error [usage]: There is no suite "all".\nKnown are: matmul, step, decode, async, peers, tree, examples.\n',
+        'error [usage]: There is no suite "all".\nKnown are: matmul, step, decode, async, memory, peers, tree, examples, load.\n',
       ],
       [
         ["peers", "--only", "gpt_stop"],
