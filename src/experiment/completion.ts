@@ -1,6 +1,7 @@
 import { isTerminal } from "../schema/rollout.ts";
 import type { LogEntry, Store } from "../schema/store.ts";
 import type { Group } from "./groups.ts";
+import type { Lifecycle } from "./lifecycle.ts";
 
 const page = 1000;
 
@@ -8,7 +9,8 @@ const page = 1000;
 export class Completion {
   private readonly store: Store;
   private seq = 0;
-  private readonly finished = new Set<string>();
+  private readonly finished = new Map<string, Lifecycle>();
+  private readonly running = new Map<string, number>();
 
   constructor(store: Store) {
     this.store = store;
@@ -17,6 +19,11 @@ export class Completion {
   /** True when every rollout of the group has finished. */
   isComplete(group: Group): boolean {
     return group.rolloutIds.every((id) => this.finished.has(id));
+  }
+
+  /** The lives of a group's finished rollouts. */
+  livesOf(group: Group): Lifecycle[] {
+    return group.rolloutIds.flatMap((id) => this.finished.get(id) ?? []);
   }
 
   /** Number of the group's rollouts that have finished. */
@@ -53,10 +60,17 @@ export class Completion {
     }
   }
 
-  private async note(entry: LogEntry): Promise<void> {
-    if (entry.type === "rollout_deleted") this.finished.delete(entry.rolloutId);
-    if (entry.type !== "rollout_patched") return;
-    const rollout = await this.store.rollout(entry.rolloutId);
-    if (rollout !== null && isTerminal(rollout.status.state)) this.finished.add(entry.rolloutId);
+  private async note({ type, rolloutId: id, at }: LogEntry): Promise<void> {
+    if (type === "rollout_deleted") {
+      this.finished.delete(id);
+      this.running.delete(id);
+    }
+    if (type !== "rollout_patched" || this.finished.has(id)) return;
+    const rollout = await this.store.rollout(id);
+    if (rollout === null) return;
+    const { state, created_at: created, updated_at: updated } = rollout.status;
+    // The rollout may be further on than this entry: its first patch is its start, its present state has its end.
+    if (!this.running.has(id) && (state === "running" || at < updated)) this.running.set(id, at);
+    if (isTerminal(state)) this.finished.set(id, { created, running: this.running.get(id) ?? null, finished: updated });
   }
 }

@@ -7,6 +7,7 @@ import type { TaskStream } from "../schema/task.ts";
 import type { RolloutConfig } from "../schema/wire.ts";
 import { Completion } from "./completion.ts";
 import { type Group, nameGroup, startGroups } from "./groups.ts";
+import { lifecycleMetrics } from "./lifecycle.ts";
 import type { RunState } from "./run_folder.ts";
 
 /** What groups are started with. */
@@ -61,6 +62,11 @@ export class GroupRunner {
     const { untrained } = this.schedule;
     const finished = untrained.reduce((n, group) => n + this.completion.finishedOf(group), 0);
     return { finished, total: untrained.length * this.deps.config.train.groupSize };
+  }
+
+  /** How long the rollouts of finished groups waited and ran. */
+  lifecycle(groups: readonly Group[]): Record<string, number> {
+    return lifecycleMetrics(groups.flatMap((group) => this.completion.livesOf(group)));
   }
 
   /** Notes which groups have finished, and starts others in their place as far as there is room. */

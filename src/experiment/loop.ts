@@ -13,8 +13,8 @@ import { countFailures, type FailureCount, requireSomeRan } from "./failures.ts"
 import { GroupRunner } from "./group_runner.ts";
 import { type Group, readGroup } from "./groups.ts";
 import { type Objective, objectiveOf } from "./objective.ts";
-import type { MetricsLine, RunFolder, RunState } from "./run_folder.ts";
 import { takeUpdates } from "./policies.ts";
+import type { MetricsLine, RunFolder, RunState } from "./run_folder.ts";
 import { collectsEarly, UpdateCollector } from "./update_collector.ts";
 import { deviceTimeSince, metricsLine } from "./update_step.ts";
 
@@ -115,6 +115,7 @@ export class Loop {
     const before = (await engine.stats()).deviceSeconds;
     const startMs = clock.monotonic();
     const number = this.state.update + 1;
+    const carried = this.groups.progress().total;
     const chosen = await this.nextGroups(number);
     const rolloutMs = clock.monotonic() - startMs;
     await this.checkFailures(number, chosen);
@@ -133,6 +134,10 @@ export class Loop {
     const line = metricsLine(number, clock.now() / 1000, taken, agreementMetrics(agreement), device);
     line.version = version;
     line["timing_s/gen"] = rolloutMs / 1000;
+    line["actor/lr"] = config.train.learningRate;
+    Object.assign(line, this.groups.lifecycle(chosen));
+    line["training/async/n_prev_carry_over_rollouts"] = carried;
+    line["training/async/n_completed_rollouts"] = chosen.length * config.train.groupSize;
     line["training/async/n_new_carry_over_rollouts"] = this.groups.progress().total;
     line["training/async/group_age_max_steps"] = Math.max(...ages);
     line["training/async/proxy_drain_seconds"] = taken.steps.reduce((ms, s) => ms + s.drainMs, 0) / 1000;
@@ -143,7 +148,7 @@ export class Loop {
     this.reward = line["training/reward"] as number;
     this.state = { ...this.state, update: number, version, ...(klCoef !== undefined && { klCoef }) };
     await this.maybeValidate(line);
-    line["timing_s/step"] = (clock.monotonic() - startMs) / 1000;
+    Object.assign(line, performance(line, (clock.monotonic() - startMs) / 1000));
     await this.commit(line, chosen);
   }
 
@@ -232,4 +237,15 @@ export class Loop {
     line["val/n_rollouts"] = rewards.length;
     reporter.validation(this.state.update, results);
   }
+}
+
+/** Times and rates of a whole update under verl's names: tokens are those that went through the model in training. */
+function performance(line: MetricsLine, seconds: number): MetricsLine {
+  const tokens = Number(line["training/n_tokens_computed"] ?? 0);
+  return {
+    "timing_s/step": seconds,
+    "perf/time_per_step": seconds,
+    "perf/total_num_tokens": tokens,
+    "perf/throughput": seconds > 0 ? tokens / seconds : 0,
+  };
 }

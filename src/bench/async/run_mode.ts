@@ -117,7 +117,7 @@ function experimentOf({ seed, mode }: AsyncPiece): ExperimentConfig {
     model: { path: "model" },
     task: { dataset: "list" },
     rollout: { command: ["in-process"] },
-    train: { updates, tasksPerUpdate, groupSize, learningRate: 5e-3, microBatchTokens: device.microBatchTokens },
+    train: { updates, tasksPerUpdate, groupSize, learningRate: 2e-2, microBatchTokens: device.microBatchTokens },
     schedule: { mode, activeGroups, maxAge, stepsPerQuantum },
     store: { kind: "memory", checkpointEvery: updates },
   });
