@@ -31,6 +31,8 @@ export interface GatewayDeps {
   store: Store;
   /** The policy. Null: calls are forwarded to registered endpoints, or refused. */
   model: ServedModel | null;
+  /** Further policies by their exact names, trained like `model`, which answers any name that is not known. */
+  policies?: Readonly<Record<string, ServedModel>>;
   /** Other models of our own by their exact names, such as "policy-frozen"; their calls are recorded, never trained. */
   others?: Readonly<Record<string, ServedModel>>;
   clock: Clock;

@@ -47,6 +47,7 @@ export class Calls {
   readonly foreign: ForeignModel;
   readonly recorder: Recorder;
   private readonly own: OwnModel | null;
+  private readonly policies: ReadonlyMap<string, OwnModel>;
   private readonly others: ReadonlyMap<string, OwnModel>;
   private readonly attempts: Attempts;
   private readonly config: GatewayConfig;
@@ -55,7 +56,7 @@ export class Calls {
   private draining = false;
 
   constructor(deps: GatewayDeps, config: GatewayConfig) {
-    const { store, clock, entropy, model, others = {} } = deps;
+    const { store, clock, entropy, model, others = {}, policies = {} } = deps;
     this.deps = deps;
     this.config = config;
     const recorder = new Recorder(store, clock);
@@ -64,6 +65,12 @@ export class Calls {
     this.attempts = new Attempts(store, config.limits.attempts);
     const common = { config, clock, entropy, recorder };
     this.own = model && new OwnModel({ ...common, model, name: config.modelName, isPolicy: true });
+    this.policies = new Map(
+      Object.entries(policies).map(([name, one]) => [
+        name,
+        new OwnModel({ ...common, model: one, name, isPolicy: true }),
+      ]),
+    );
     this.others = new Map(
       Object.entries(others).map(([name, one]) => [
         name,
@@ -82,6 +89,8 @@ export class Calls {
   async serverFor(rolloutId: string, asked: string | null = null): Promise<Server | null> {
     const { modelName, aliases } = this.config;
     const name = asked === null ? modelName : (aliases[asked] ?? asked);
+    const policy = this.policies.get(name);
+    if (policy) return { kind: "own", model: policy, isPolicy: true };
     const other = this.others.get(name);
     if (other) return { kind: "own", model: other, isPolicy: false };
     const named = name === modelName ? null : await this.endpoints.choose(name, rolloutId);
@@ -94,7 +103,12 @@ export class Calls {
   /** Names of the models that answer, the policy first. */
   async names(): Promise<string[]> {
     const { modelName, aliases } = this.config;
-    const known = [...this.others.keys(), ...(await this.endpoints.names()), ...Object.keys(aliases)];
+    const known = [
+      ...this.policies.keys(),
+      ...this.others.keys(),
+      ...(await this.endpoints.names()),
+      ...Object.keys(aliases),
+    ];
     return [...new Set([modelName, ...known])];
   }
 

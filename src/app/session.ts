@@ -13,12 +13,14 @@ import { StoreClient } from "../rollout/store_client.ts";
 import { type AgentCommand, defaultRunLimits } from "../schema/agent.ts";
 import type { Engine } from "../schema/engine.ts";
 import type { ExperimentConfig } from "../schema/experiment.ts";
+import type { Files } from "../schema/files.ts";
 import type { AdapterOptions } from "../schema/lora.ts";
 import type { HostPlatform } from "../schema/platform.ts";
 import type { Store } from "../schema/store.ts";
 import type { Dataset } from "../schema/task.ts";
 import type { RolloutConfig } from "../schema/wire.ts";
 import { ChatFormat } from "../text/chat_format.ts";
+import { adapterEngine } from "./adapter_engine.ts";
 import { listen } from "./listen.ts";
 import { pathFrom } from "./load_config.ts";
 import { loadDataset, loadHooks } from "./load_modules.ts";
@@ -136,7 +138,8 @@ export function openSessionEngine(
     burst: model.burst,
     microBatchTokens: train.microBatchTokens,
     recomputedLayers: train.recomputedLayers,
-    adapters: o.train && train.loraRank > 0 ? [adapterOf(o)] : [],
+    adapters:
+      o.train && train.loraRank > 0 ? policyNames(o.config).map((name) => adapterOf(o, name, platform.files)) : [],
     weights: model.weights,
     memoryBytes: model.memoryBytes,
     seed: o.config.seed,
@@ -146,10 +149,21 @@ export function openSessionEngine(
   });
 }
 
-/** The adapter that a run trains, or continues with. */
-function adapterOf({ config, optimizerFolder }: Pick<SessionOptions, "config" | "optimizerFolder">): AdapterOptions {
+/** Names of the policies that a run trains, the default first. */
+function policyNames({ model, train }: ExperimentConfig): string[] {
+  return train.policies.length === 0 ? [model.name] : train.policies;
+}
+
+/** An adapter that a run trains, or continues with; a checkpoint keeps several in folders of their own. */
+function adapterOf(
+  { config, optimizerFolder }: Pick<SessionOptions, "config" | "optimizerFolder">,
+  name: string,
+  files: Files,
+): AdapterOptions {
   const { loraRank: rank, loraAlpha: alpha, loraTargets: targets, rslora } = config.train;
-  return { name: config.model.name, folder: optimizerFolder, lora: { rank, alpha, targets, rslora } };
+  const several = policyNames(config).length > 1 && optimizerFolder !== "";
+  const folder = several ? files.join(optimizerFolder, name) : optimizerFolder;
+  return { name, folder, lora: { rank, alpha, targets, rslora } };
 }
 
 async function openGateway(
@@ -160,14 +174,18 @@ async function openGateway(
 ): Promise<GatewayApp> {
   const files = await readTokenizerFiles(platform.files, modelFolder);
   const codec = ChatFormat.load(files, { date: new Date(platform.clock.now()) });
+  const served = { codec, tokenText: (id: number) => codec.tokenizer.decode([id], { continuation: true }) };
+  const [first, ...more] = policyNames(config);
+  const further = more.map((name) => [name, { engine: adapterEngine(engine, name), ...served }] as const);
   return createApp({
     store,
-    model: { engine, codec, tokenText: (id) => codec.tokenizer.decode([id], { continuation: true }) },
+    model: { engine, ...served },
+    policies: Object.fromEntries(further),
     clock: platform.clock,
     entropy: platform.entropy,
     config: {
       key: hex(platform.entropy.bytes(24)),
-      modelName: config.model.name,
+      modelName: first ?? config.model.name,
       trainTemperature: config.train.temperature,
       valTemperature: config.eval.temperature,
       seed: config.seed,

@@ -14,6 +14,7 @@ import type { TrainConfig } from "../schema/train_config.ts";
 /** What only rollouts would bring to light otherwise, after minutes of work. @throws ConfigError */
 export function checkObjective(train: TrainConfig): void {
   checkAdvantage(train);
+  checkPolicies(train);
   rowWeights([], train.normalisation as Normalisation, train.normalisationLength);
   const bad = train.rejections.find(({ kind }) => !(rejectionKinds as readonly string[]).includes(kind));
   if (bad !== undefined) {
@@ -26,6 +27,24 @@ export function checkObjective(train: TrainConfig): void {
       `train.correctionLow is ${train.correctionLow}, above train.correctionHigh (${train.correctionHigh}).`,
       { do: "Give bounds that some weight can lie between." },
     );
+  }
+}
+
+/** Several policies are adapters over one frozen model. */
+function checkPolicies({ policies, loraRank, critic }: TrainConfig): void {
+  if (policies.length === 0) return;
+  if (new Set(policies).size < policies.length) {
+    throw new ConfigError(`train.policies names a policy twice: ${policies.join(", ")}.`, { do: "Name each once." });
+  }
+  if (loraRank === 0) {
+    throw new ConfigError("train.policies asks for adapters; train.loraRank is 0.", {
+      do: "Set train.loraRank, for example to 16, or leave train.policies empty.",
+    });
+  }
+  if (policies.length > 1 && critic !== "none") {
+    throw new ConfigError(`train.critic is ${critic}; one critic cannot judge ${policies.length} policies.`, {
+      do: "Use an estimator without a critic, or train one policy.",
+    });
   }
 }
 

@@ -85,6 +85,7 @@ function trainedCall(call: CallRecord): TrainedCall {
     constrained: call.truncated || call.constrained === true,
     breakReason: call.breakReason,
     agent: agentOf(call),
+    policy: call.policy,
     ...(call.finishReason === "length" ? { cutOff: true } : {}),
     ...(excluded === null ? {} : { excluded }),
   };

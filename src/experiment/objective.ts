@@ -8,6 +8,8 @@ import type { TrainConfig } from "../schema/train_config.ts";
 /** What one update optimises and how: a configuration's training section as batch, engine and critic take it. */
 export interface Objective {
   readonly batch: Partial<BatchOptions>;
+  /** Adapter that is trained, where the engine has several. */
+  readonly adapter?: string;
   readonly loss: LossConfig;
   readonly optimizer: OptimizerConfig;
   /** The critic's step; null without one. */

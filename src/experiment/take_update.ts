@@ -21,7 +21,7 @@ async function scoresOf(
   engine: Engine,
   id: string,
   prepared: PreparedBatch,
-  temperature: number,
+  { loss: { temperature }, adapter }: Objective,
 ): Promise<RecordScores> {
   const { policy, reference, values } = prepared.needs;
   if (prepared.rows.length === 0) {
@@ -29,7 +29,15 @@ async function scoresOf(
     return { logprobs: none, refLogprobs: none, values: none };
   }
   if (!policy && !reference && !values) return { logprobs: null, refLogprobs: null, values: null };
-  return engine.scoreRows({ id: `${id}-scores`, rows: [...prepared.rows], temperature, policy, reference, values });
+  return engine.scoreRows({
+    id: `${id}-scores`,
+    rows: [...prepared.rows],
+    temperature,
+    policy,
+    reference,
+    values,
+    ...(adapter === undefined ? {} : { adapter }),
+  });
 }
 
 /**
@@ -49,7 +57,7 @@ export async function takeUpdate(
     maxCallTokens: microBatchTokens,
     version,
   });
-  const scores = await scoresOf(engine, id, prepared, objective.loss.temperature);
+  const scores = await scoresOf(engine, id, prepared, objective);
   const batch = prepared.finish(scores);
   const steps: UpdateResult[] = [];
   const criticSteps: CriticResult[] = [];
@@ -61,8 +69,10 @@ export async function takeUpdate(
         criticSteps.push(await engine.updateCritic({ id: `${name}-critic`, rows, ...objective.critic }));
       }
       if (!objective.trainsPolicy) continue;
-      const { loss, optimizer } = objective;
-      steps.push(await engine.update({ id: name, rows, loss, optimizer }));
+      const { loss, optimizer, adapter } = objective;
+      steps.push(
+        await engine.update({ id: name, rows, loss, optimizer, ...(adapter === undefined ? {} : { adapter }) }),
+      );
     }
   }
   const whole = { rows: [...prepared.rows], origins: batch.origins };

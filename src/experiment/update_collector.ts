@@ -26,6 +26,7 @@ export function collectsEarly({ schedule, train }: ExperimentConfig): boolean {
   const { batch, loss } = objectiveOf(train, { seed: 0, update: 1, klCoef: train.klCoef });
   const { policy, reference, values } = scoresNeeded({ ...batchDefaults, ...batch });
   const oneStep = train.miniBatches === 1 && train.epochs === 1 && train.critic === "none";
+  if (train.policies.length > 1) return false;
   const local = isGroupLocal(batch.advantage as AdvantageConfig);
   return local && oneStep && !policy && !reference && !values && loss.klCoef === 0;
 }

@@ -110,6 +110,11 @@ export interface TrainConfig {
   loraTargets: "all-linear" | string[];
   /** Rank stabilisation (rsLoRA). */
   rslora: boolean;
+  /**
+   * Names of several adapters that are trained side by side, each on the calls that asked for it by model name; any other
+   * name means the first. Empty: one, under model.name.
+   */
+  policies: string[];
   /** Reward of a rollout without one: a number, or "drop" to leave it out of its group. */
   missingReward: number | "drop";
 }
@@ -187,5 +192,6 @@ export const trainSchema: z.ZodType<TrainConfig, unknown> = z.strictObject({
   loraAlpha: z.number().positive().default(32),
   loraTargets: z.union([z.literal("all-linear"), z.array(z.string().min(1)).min(1)]).default("all-linear"),
   rslora: z.boolean().default(false),
+  policies: z.array(z.string().min(1)).default([]),
   missingReward: z.union([z.number(), z.literal("drop")]).default(0),
 });

@@ -22,6 +22,8 @@ export interface CallRecord extends Call {
   breakReason?: BreakReason | null;
   /** The reply ran out of tokens before the policy ended it. */
   cutOff?: boolean;
+  /** Name of the policy that answered, where several are trained. */
+  policy?: string;
   /** Who made the call, where a rollout has several agents; calls of one agent are compared with each other. */
   agent?: string;
   /**

@@ -1,0 +1,63 @@
+import type { Batch, GroupRecord, RolloutRecord } from "../rl/batch/batch_input.ts";
+import type { Engine } from "../schema/engine.ts";
+import type { Objective } from "./objective.ts";
+import { stepMetrics, type TakenUpdate, takeUpdate } from "./take_update.ts";
+
+/** A rollout as one of several policies sees it: its own calls, and what it earned itself where that was said. */
+function ofPolicy(rollout: RolloutRecord, policy: string): RolloutRecord {
+  return {
+    ...rollout,
+    reward: rollout.agentRewards?.[policy] ?? rollout.reward,
+    calls: rollout.calls.map((call) =>
+      call.policy === policy ? call : { ...call, excluded: call.excluded ?? "another policy" },
+    ),
+  };
+}
+
+/** The groups as one of several policies sees them. */
+export function groupsOfPolicy(groups: readonly GroupRecord[], policy: string): GroupRecord[] {
+  return groups.map((group) => ({ ...group, rollouts: group.rollouts.map((rollout) => ofPolicy(rollout, policy)) }));
+}
+
+/**
+ * One update of each policy, on a batch of its own: the calls that it answered. Numbers of the first stand under their
+ * plain names, those of each under "policy/NAME/…". With one policy, or none named, it is that policy's update.
+ * @throws as takeUpdate
+ */
+export async function takeUpdates(
+  engine: Engine,
+  id: string,
+  groups: readonly GroupRecord[],
+  objective: Objective,
+  policies: readonly string[],
+): Promise<TakenUpdate> {
+  if (policies.length < 2) return takeUpdate(engine, id, groups, objective);
+  const taken: TakenUpdate[] = [];
+  const named: Record<string, number> = {};
+  for (const adapter of policies) {
+    const own = groupsOfPolicy(groups, adapter);
+    const one = await takeUpdate(engine, `${id}-${adapter}`, own, { ...objective, adapter });
+    taken.push(one);
+    for (const [name, value] of Object.entries({ ...one.batch.metrics, ...stepMetrics(one) })) {
+      if (typeof value === "number") named[`policy/${adapter}/${name}`] = value;
+    }
+  }
+  return together(taken, named);
+}
+
+/** The first policy's update with the records of all, and the numbers of each. */
+function together(taken: readonly TakenUpdate[], named: Readonly<Record<string, number>>): TakenUpdate {
+  const [first] = taken as [TakenUpdate];
+  const batch: Batch = { ...first.batch, metrics: { ...first.batch.metrics, ...named } };
+  const logprobs = new Float32Array(taken.reduce((n, one) => n + one.logprobs.length, 0));
+  let at = 0;
+  for (const one of taken) {
+    logprobs.set(one.logprobs, at);
+    at += one.logprobs.length;
+  }
+  const recorded = {
+    rows: taken.flatMap((one) => one.recorded.rows),
+    origins: taken.flatMap((one) => one.recorded.origins),
+  };
+  return { ...first, batch, recorded, logprobs };
+}

@@ -1,0 +1,202 @@
+/** What an update asks of the engine, in which order, and what it reports: one step, several, a critic, several policies. */
+import { describe, expect, it } from "vitest";
+import { nextKlCoef } from "../../src/experiment/adaptive_kl.ts";
+import { parseConfig } from "../../src/experiment/config.ts";
+import { objectiveOf } from "../../src/experiment/objective.ts";
+import { takeUpdates } from "../../src/experiment/policies.ts";
+import { stepMetrics, takeUpdate } from "../../src/experiment/take_update.ts";
+import type { Engine, TrainRow, UpdateRequest, UpdateResult } from "../../src/schema/engine.ts";
+import type { CriticUpdateRequest, ScoreRowsRequest } from "../../src/schema/row_scores.ts";
+import type { TrainConfig } from "../../src/schema/train_config.ts";
+import { call, group, pair, rollout } from "../rl/groups.ts";
+
+const minimal = { model: { path: "m" }, task: { dataset: "d" }, rollout: { command: ["c"] } };
+
+function configOf(train: Partial<TrainConfig>): TrainConfig {
+  return parseConfig({ ...minimal, train }).train;
+}
+
+function records(rows: readonly Pick<TrainRow, "src">[]): number {
+  return rows.reduce((n, row) => n + row.src.length, 0);
+}
+
+/** An engine that writes down what it is asked; every log-probability is -2, every value 0.5. */
+function recordingEngine(): {
+  engine: Engine;
+  asked: string[];
+  updates: UpdateRequest[];
+  critics: CriticUpdateRequest[];
+} {
+  const asked: string[] = [];
+  const updates: UpdateRequest[] = [];
+  const critics: CriticUpdateRequest[] = [];
+  let version = 0;
+  const engine = {
+    info: async () => ({ version, microBatchTokens: 100 }),
+    scoreRows: async (request: ScoreRowsRequest) => {
+      const { rows, policy, reference, values } = request;
+      asked.push(
+        `score ${[policy && "policy", reference && "reference", values && "values"].filter(Boolean).join("+")}`,
+      );
+      const all = (value: number) => new Float32Array(records(rows)).fill(value);
+      return {
+        ...{ logprobs: policy ? all(-2) : null, entropies: policy ? all(1) : null },
+        ...{ refLogprobs: reference ? all(-2.5) : null, values: values ? all(0.5) : null },
+      };
+    },
+    updateCritic: async (request: CriticUpdateRequest) => {
+      asked.push("critic");
+      critics.push(request);
+      return { skipped: null, loss: 2, gradNorm: 3, clipFrac: 0.25 };
+    },
+    update: async (request: UpdateRequest): Promise<UpdateResult> => {
+      asked.push(`update${request.adapter === undefined ? "" : ` ${request.adapter}`}`);
+      updates.push(request);
+      version++;
+      const n = records(request.rows);
+      return {
+        ...{ version, skipped: n === 0 ? "empty_batch" : null, loss: 1, gradNorm: 1, entropy: 1, clipFrac: 0 },
+        ...{ dualClipFrac: 0, approxKl: 0, logprobDiffMax: 0, tokens: n, computedTokens: n, trainMs: 5, drainMs: 0 },
+        logprobs: new Float32Array(n).fill(-2),
+      };
+    },
+  };
+  return { engine: engine as unknown as Engine, asked, updates, critics };
+}
+
+const place = { seed: 1, update: 1, klCoef: 0 };
+
+describe("an update", () => {
+  it("is one optimizer step on the sampler's log-probabilities unless asked otherwise", async () => {
+    const { engine, asked, updates } = recordingEngine();
+    const taken = await takeUpdate(engine, "u", [pair()], objectiveOf(configOf({}), place));
+    expect(asked).toEqual(["update"]);
+    expect(updates[0]?.loss).toMatchObject({ kind: "ppo", clipLow: 0.2, clipHigh: 0.28, klCoef: 0 });
+    expect([...taken.logprobs]).toEqual([-2, -2, -2, -2, -2]);
+    expect(taken.recorded.rows.flatMap((row) => [...row.oldLogprob])).toEqual(
+      taken.batch.rows.flatMap((row) => [...row.oldLogprob]),
+    );
+  });
+
+  it("scores first, then takes the critic's step and the policy's for each pass and mini-batch", async () => {
+    const { engine, asked, updates, critics } = recordingEngine();
+    const train = configOf({
+      ...{ advantage: "gae", critic: "separate", criticLearningRate: 0.5, valueClip: 0.2, miniBatches: 2, epochs: 2 },
+      ...{ klIn: "reward", oldLogprobs: "recomputed" },
+    });
+    const taken = await takeUpdate(engine, "u", [pair()], objectiveOf(train, { ...place, klCoef: 0.1 }));
+    expect(asked).toEqual(["score policy+reference+values", ...new Array(4).fill(["critic", "update"]).flat()]);
+    expect(critics[0]).toMatchObject({ clipRange: 0.2, optimizer: { learningRate: 0.5 } });
+    expect(updates[0]?.loss.klCoef).toBe(0);
+    const rows = updates.slice(0, 2).flatMap((u) => u.rows);
+    expect(rows.flatMap((row) => [...row.oldLogprob])).toEqual(new Array(5).fill(-2));
+    expect(rows.every((row) => row.oldValue?.[0] === 0.5 && row.returns !== undefined)).toBe(true);
+    // What was recorded keeps the sampler's log-probabilities, to be compared with the scores.
+    expect(new Set(taken.recorded.rows.flatMap((row) => [...row.oldLogprob]))).toEqual(
+      new Set([-0.25, -0.5, -0.75, -1]),
+    );
+    expect(stepMetrics(taken)).toMatchObject({
+      ...{ "training/n_optimizer_steps": 4, "critic/vf_loss": 2, "critic/grad_norm": 3, "critic/vf_clipfrac": 0.25 },
+      "timing_s/update_actor": 0.02,
+    });
+  });
+
+  it("lets the critic learn alone while it warms up, and takes other losses by name", async () => {
+    const { engine, asked, updates } = recordingEngine();
+    const train = configOf({
+      advantage: "gae",
+      critic: "separate",
+      criticWarmup: 2,
+      loss: "dppo_tv",
+      lossOptions: { cap: 5 },
+    });
+    await takeUpdate(engine, "u1", [pair()], objectiveOf(train, { ...place, update: 2 }));
+    expect(asked).toEqual(["score values", "critic"]);
+    await takeUpdate(engine, "u2", [pair()], objectiveOf(train, { ...place, update: 3 }));
+    expect(updates[0]?.loss).toMatchObject({ kind: "dppo_tv", cap: 5 });
+  });
+
+  it("of an empty batch asks nothing of other models", async () => {
+    const { engine, asked } = recordingEngine();
+    const train = configOf({ correction: "token" });
+    const taken = await takeUpdate(engine, "u", [], objectiveOf(train, place));
+    expect(asked).toEqual(["update"]);
+    expect(stepMetrics(taken)["training/skipped"]).toBe("empty_batch");
+  });
+});
+
+describe("several policies", () => {
+  const team = group("t", [
+    rollout("a", 1, [call([1], [2], { policy: "planner" }), call([5], [6, 7], { policy: "worker" })], {
+      agentRewards: { worker: 0 },
+    }),
+    rollout("b", 0, [call([1], [3], { policy: "planner" }), call([5], [8], { policy: "worker" })], {
+      agentRewards: { worker: 1 },
+    }),
+  ]);
+
+  it("are each trained on the calls they answered, by what they earned, and reported by name", async () => {
+    const { engine, asked, updates } = recordingEngine();
+    const train = configOf({ advantage: "dr_grpo", loraRank: 4, policies: ["planner", "worker"] });
+    const taken = await takeUpdates(engine, "u", [team], objectiveOf(train, place), train.policies);
+    expect(asked).toEqual(["update planner", "update worker"]);
+    const spelled = updates.map((u) =>
+      u.rows.flatMap((row) => Array.from(row.target, (target, r) => [target, row.advantage[r]])),
+    );
+    expect(spelled.map((one) => one.sort())).toEqual([
+      [
+        [2, 0.5],
+        [3, -0.5],
+      ],
+      [
+        [6, -0.5],
+        [7, -0.5],
+        [8, 0.5],
+      ],
+    ]);
+    expect(taken.batch.metrics).toMatchObject({
+      ...{ "training/n_tokens": 2, "policy/planner/training/n_tokens": 2, "policy/worker/training/n_tokens": 3 },
+      "policy/worker/training/n_calls_excluded": 2,
+    });
+    expect(taken.logprobs).toHaveLength(5);
+  });
+
+  it("are refused without adapters, twice under one name, or with one critic for all", () => {
+    const refusal = (train: Partial<TrainConfig>) => () => configOf(train);
+    expect(refusal({ policies: ["a"] })).toThrow("train.policies asks for adapters; train.loraRank is 0.");
+    expect(refusal({ policies: ["a", "a"], loraRank: 2 })).toThrow("train.policies names a policy twice: a, a.");
+    expect(refusal({ policies: ["a", "b"], loraRank: 2, critic: "separate" })).toThrow(
+      "one critic cannot judge 2 policies",
+    );
+  });
+});
+
+describe("a configuration's objective", () => {
+  it("is refused where only rollouts would bring its fault to light", () => {
+    const refusal = (train: Partial<TrainConfig>) => () => configOf(train);
+    expect(refusal({ advantage: "gea" })).toThrow('There is no advantage estimator "gea".');
+    expect(refusal({ advantage: "gae" })).toThrow(
+      "train.advantage is gae, which takes values from a critic; train.critic is none.",
+    );
+    expect(refusal({ advantage: "returns", level: "call" })).toThrow(
+      "train.level is call; returns has an advantage for every token.",
+    );
+    expect(refusal({ rejections: [{ kind: "token_k9", upper: 2 }] })).toThrow('names the statistic "token_k9"');
+    expect(refusal({ correctionBound: "mask", correctionLow: 3 })).toThrow(
+      "train.correctionLow is 3, above train.correctionHigh (2).",
+    );
+    const both = { ...minimal, rollout: { command: ["c"], completion: "x.ts" } };
+    expect(() => parseConfig(both)).toThrow("Both rollout.command and rollout.completion are given.");
+    expect(() => parseConfig({ ...minimal, rollout: {} })).toThrow(
+      "Neither rollout.command nor rollout.completion is given.",
+    );
+  });
+
+  it("adapts the KL's coefficient to its target, and keeps it where nothing was measured", () => {
+    const train = configOf({ klCoef: 0.1, klTarget: 0.1, klHorizon: 100, klIn: "reward" });
+    expect(nextKlCoef(train, 0.1, { "actor/reward_kl_penalty": 10 }, 50)).toBeCloseTo(0.1 * (1 + 0.2 * 0.5), 12);
+    expect(nextKlCoef(train, 0.1, { "actor/reward_kl_penalty": 0.1 }, 50)).toBe(0.1);
+    expect(nextKlCoef(train, 0.1, {}, 50)).toBeUndefined();
+    expect(nextKlCoef(configOf({ klCoef: 0.1 }), 0.1, { "actor/kl_loss": 9 }, 50)).toBeUndefined();
+  });
+});
