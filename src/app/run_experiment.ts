@@ -5,14 +5,14 @@ import { alignStore } from "../experiment/resume.ts";
 import { type MetricsLine, RunFolder, type RunState } from "../experiment/run_folder.ts";
 import type { ExperimentConfig } from "../schema/experiment.ts";
 import type { HostPlatform } from "../schema/platform.ts";
-import type { Store } from "../schema/store.ts";
 import { pathFrom } from "./load_config.ts";
 import { modelTextFiles } from "./model_text_files.ts";
+import { openTelemetry } from "./open_telemetry.ts";
 import { withBaseModel } from "./random_weights.ts";
 import { runCompletions } from "./run_completions.ts";
 import { type RunRequest, type RunResult, type StartingPoint, summarize } from "./run_request.ts";
 import { openSession } from "./session.ts";
-import type { Telemetry } from "./telemetry.ts";
+import { StartupWatch, startupText } from "./startup.ts";
 
 const freshState: Omit<RunState, "configSha256"> = {
   format: 1,
@@ -96,7 +96,9 @@ async function runAgents(
       say(`Resuming after update ${state.update}: ${report.kept} rollouts kept, ${report.restarted} run again.`);
     },
   });
-  const telemetry = await openTelemetry(platform, request, session.store);
+  const { monotonic } = platform.clock;
+  const watch = new StartupWatch(session.engine, monotonic, startMs, (startup) => say(startupText(startup)));
+  const telemetry = await openTelemetry(platform, session.store, request.otel ?? "", say);
   try {
     // Only now: a run that cannot start, for want of its model say, leaves its folder free.
     await folder.writeConfig(config);
@@ -112,7 +114,7 @@ async function runAgents(
         rolloutConfig: session.rolloutConfig,
         hooks: session.hooks,
         modelFiles: await modelTextFiles(platform.files, modelFolder),
-        reporter: alsoTold(reporter, (line) => {
+        reporter: alsoTold(watch.watch(reporter), (line) => {
           lastLine = line;
           telemetry?.update(line);
         }),
@@ -121,7 +123,9 @@ async function runAgents(
       state,
     );
     const ended = await loop.run();
-    const result = await summarize(platform, session.engine, request, ended, startMs);
+    const startup = await watch.startup;
+    const summary = await summarize(platform, session.engine, request, ended, startMs);
+    const result = { ...summary, ...(startup === null ? {} : { startup }) };
     await folder.writeResult(result);
     return result;
   } finally {
@@ -141,16 +145,4 @@ function alsoTold(reporter: LoopReporter, told: (line: MetricsLine) => void): Lo
       reporter.update(line);
     },
   };
-}
-
-/** Spans of the run, where a collector is named; the libraries are loaded only then. */
-async function openTelemetry(
-  { env }: HostPlatform,
-  { otel = "", say }: RunRequest,
-  store: Store,
-): Promise<Telemetry | null> {
-  const known = env.OTEL_EXPORTER_OTLP_ENDPOINT ?? env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? "";
-  if (otel === "" && known === "") return null;
-  const { Telemetry } = await import("./telemetry.ts");
-  return Telemetry.open({ endpoint: otel, store, say });
 }

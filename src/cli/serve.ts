@@ -6,12 +6,14 @@ import type { ServedModel } from "../../gateway/deps.ts";
 import { listen } from "../app/listen.ts";
 import { loadScript } from "../app/load_script.ts";
 import { openStore } from "../app/open_store.ts";
+import { openTelemetry } from "../app/open_telemetry.ts";
 import { hex } from "../core/clock.ts";
 import { asLeydenError } from "../core/errors.ts";
 import type { HostPlatform } from "../schema/platform.ts";
 import type { Args } from "./args.ts";
 import { UsageError } from "./args.ts";
 import type { Command, CommandContext } from "./command.ts";
+import { namedValues, openNamedModels } from "./named_models.ts";
 
 /** Who writes the replies of a served model. */
 const policies = ["model", "script", "null"] as const;
@@ -49,6 +51,16 @@ export const command: Command = {
       fallback: 32,
       min: 1,
     },
+    also: {
+      kind: "list",
+      value: "NAME=DIR",
+      summary: "Another model folder, for calls that ask for NAME: never trained; may be repeated.",
+    },
+    alias: {
+      kind: "list",
+      value: "NAME=MODEL",
+      summary: "Another name of a model, as harnesses ask for it; may be repeated.",
+    },
     "gateway-only": { kind: "flag", summary: "Serve no model: forward to endpoints registered by POST /api/models." },
     host: { kind: "text", value: "HOST", summary: "Address to listen on.", fallback: "127.0.0.1" },
     port: { kind: "integer", value: "N", summary: "Port to listen on; 0 takes a free one.", fallback: 0, min: 0 },
@@ -68,6 +80,7 @@ export const command: Command = {
       fallback: gatewayDefaults.valTemperature,
       min: 0,
     },
+    otel: { kind: "text", value: "URL", summary: "OpenTelemetry collector (OTLP/HTTP) that gets the rollouts' spans." },
     store: { kind: "text", value: "FILE", summary: 'SQLite file of the records, or "memory".', fallback: "memory" },
   },
   run: serve,
@@ -109,18 +122,24 @@ async function openModel(platform: HostPlatform, wanted: WantedModel): Promise<S
 async function serve(context: CommandContext): Promise<number> {
   const { args, platform, note } = context;
   const wanted = wantedModel(args);
+  const also = namedValues("also", args.list("also"));
+  const aliases = namedValues("alias", args.list("alias"));
   const stop = context.stopSignal();
   const key = args.text("key") ?? hex(platform.entropy.bytes(24));
   const store = await openStore(platform, args.requireText("store"));
+  const telemetry = await openTelemetry(platform, store, args.text("otel") ?? "", note);
   const model = wanted === null ? null : await openModel(platform, wanted);
+  const others = await openNamedModels(platform, also);
   const app = createApp({
     store,
     model,
+    others,
     clock: platform.clock,
     entropy: platform.entropy,
     config: {
       key,
       modelName: args.requireText("model-name"),
+      aliases,
       trainTemperature: args.requireNumber("train-temperature"),
       valTemperature: args.requireNumber("val-temperature"),
     },
@@ -133,6 +152,8 @@ async function serve(context: CommandContext): Promise<number> {
   if (!stop.aborted) await new Promise((resolve) => stop.addEventListener("abort", resolve, { once: true }));
   await served.close(drainMs);
   await model?.engine.close();
+  for (const other of Object.values(others)) await other.engine.close();
+  await telemetry?.close();
   await store.close();
   return 0;
 }
