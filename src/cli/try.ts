@@ -70,6 +70,7 @@ async function runTry(context: CommandContext): Promise<number> {
   try {
     const result = await tryIn(context, subject, folder);
     report(context, subject, result, args.flag("keep") ? folder : null);
+    if (result.end.stopped === "cancelled") return 2;
     return result.end.exit?.code === 0 && result.trainable ? 0 : 1;
   } finally {
     if (!args.flag("keep")) await files.remove(folder);
@@ -87,7 +88,8 @@ async function requireInstalled(platform: HostPlatform, subject: Subject): Promi
 }
 
 async function tryIn(context: CommandContext, subject: Subject, folder: string): Promise<TrialResult> {
-  const { args, platform, note } = context;
+  const { args, platform } = context;
+  const note = context.json ? () => {} : context.note;
   const stop = new AbortController();
   const asked = context.stopSignal();
   asked.addEventListener("abort", () => stop.abort("cancelled"), { once: true });
@@ -103,6 +105,7 @@ async function tryIn(context: CommandContext, subject: Subject, folder: string):
         : { command: subject.commandLine, cwd: "." },
   });
   const url = args.text("url");
+  note(`Running ${short(nameOf(subject))} in ${"harness" in subject ? folder : "this folder"} …`);
   if (url !== undefined) return await runTrial(platform, trial({ url, key: args.requireText("key") }));
   const script = await scriptFor(context, subject, folder);
   const { openTrialModel } = await import("../app/trial/trial_model.ts");
