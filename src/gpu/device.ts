@@ -1,7 +1,9 @@
 import { DeviceError, EnvironmentError } from "../core/errors.ts";
 import { type Capabilities, type OptionalFeature, readCapabilities } from "./capabilities.ts";
+import { type DeviceCounters, zeroCounters } from "./counters.ts";
 import { PipelineCache } from "./pipelines.ts";
 import { Pool } from "./pool.ts";
+import type { Profiler } from "./profiler.ts";
 
 /** Options of `openDevice`. */
 export interface DeviceOptions {
@@ -27,6 +29,9 @@ export class Device {
   readonly caps: Capabilities;
   readonly pool: Pool;
   readonly pipelines: PipelineCache;
+  readonly counters: DeviceCounters = zeroCounters();
+  /** While set, plans run dispatch by dispatch and report each. */
+  profiler: Profiler | null = null;
   private fault: DeviceError | null = null;
   private closed = false;
 
@@ -42,6 +47,12 @@ export class Device {
       if (this.closed) return;
       this.fault = lostError(info.message || info.reason);
     });
+  }
+
+  /** Submits the commands of one encoder. */
+  submit(encoder: GPUCommandEncoder): void {
+    this.counters.submits++;
+    this.gpu.queue.submit([encoder.finish()]);
   }
 
   /** True once the device reported that it is gone. */

@@ -43,6 +43,7 @@ export class Readback {
     const total = this.sources.reduce((n, s) => n + alignUp(s.bytes, 16), 0);
     if (total === 0 || this.staging === null) return this.sources.map(() => new ArrayBuffer(0));
     const mapMode = 0x1; // GPUMapMode.READ; Node has no such global.
+    this.device.counters.readbacks++;
     await this.device.orLost(this.staging.gpu.mapAsync(mapMode, 0, total));
     const mapped = this.staging.gpu.getMappedRange(0, total);
     let at = 0;
@@ -75,7 +76,7 @@ export async function readBuffer(device: Device, buffer: PoolBuffer, offset = 0,
   try {
     const encoder = device.gpu.createCommandEncoder();
     readback.encode(encoder, [{ buffer, offset, bytes: bytes ?? buffer.bytes - offset }]);
-    device.gpu.queue.submit([encoder.finish()]);
+    device.submit(encoder);
     const [data] = await readback.collect();
     device.throwFault();
     return data as ArrayBuffer;

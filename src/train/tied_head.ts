@@ -37,7 +37,7 @@ export class TiedHeadGradient {
   clear(): void {
     const encoder = this.device.gpu.createCommandEncoder({ label: "clear tied_head_gradient" });
     encoder.clearBuffer(this.buffer.gpu);
-    this.device.gpu.queue.submit([encoder.finish()]);
+    this.device.submit(encoder);
   }
 
   dispose(): void {

@@ -92,6 +92,10 @@ export function matmul(plan: PlanBuilder, args: MatmulArgs): void {
         choice.family === "workgroup"
           ? { A_TRANSPOSED: form[0] === "T" ? 1 : 0, B_TRANSPOSED: form[1] === "T" ? 1 : 0 }
           : {},
+      work: (v: PlanValues) => {
+        const [rows, terms] = [extentValue(M, v), extentValue(K, v)];
+        return { flops: 2 * rows * N * terms, shape: `${rows}x${N}x${terms}` };
+      },
       workgroups: (v: PlanValues) => {
         const rows = extentValue(M, v);
         // An empty chunk of records adds nothing to a gradient; do not read and write all of it for that.
