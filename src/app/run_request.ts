@@ -3,6 +3,7 @@ import type { RunState } from "../experiment/run_folder.ts";
 import type { Engine } from "../schema/engine.ts";
 import type { ExperimentConfig } from "../schema/experiment.ts";
 import type { HostPlatform } from "../schema/platform.ts";
+import type { Startup } from "./startup.ts";
 
 /** A run to start or to continue. */
 export interface RunRequest {
@@ -30,6 +31,8 @@ export interface RunResult {
   readonly seconds: number;
   readonly adapter: string;
   readonly mode: ExperimentConfig["schedule"]["mode"];
+  /** Where the time to the first update went; absent when there was none. */
+  readonly startup?: Startup;
 }
 
 /** Where a run starts: its state and the folders with weights and moments. */

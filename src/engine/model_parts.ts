@@ -46,7 +46,7 @@ const criticShare = 4;
 
 /** The real parts: runner, trainer and scorer of one model on one device. */
 export class ModelParts implements EngineParts {
-  readonly info: Omit<EngineInfo, "version">;
+  info: Omit<EngineInfo, "version">;
   /** How the device's memory was divided. */
   readonly memory: MemoryPlan;
   readonly pageCount: number;

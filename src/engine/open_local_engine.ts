@@ -8,6 +8,8 @@ import { memoryWeights } from "../model/memory_weights.ts";
 import { Model } from "../model/model.ts";
 import type { Decoder } from "../model/policy.ts";
 import type { Files } from "../schema/files.ts";
+import type { TokenizerFiles } from "../schema/tokenizer_files.ts";
+import { GrammarConstraints } from "../text/grammar/grammar_constraints.ts";
 import { Tokenizer } from "../text/tokenizer.ts";
 import { adapterMoments, openAdapters } from "./adapter_files.ts";
 import { criticMoments, openCriticModel } from "./critic_files.ts";
@@ -33,9 +35,9 @@ export async function openLocalEngine(host: EngineHost, asked: EngineOptions): P
   const faults = parseEngineFaults(asked.faults);
   const options = await withAdapterFolder(host.files, asked);
   const folder = await ModelFolder.open(host.files, options.modelFolder);
-  const decodeText = await textDecoder(host.files, asked.modelFolder);
+  const text = await modelText(host.files, asked.modelFolder);
   return LocalEngine.open({
-    open: (state) => openParts(host, options, folder, decodeText, state),
+    open: (state) => openParts(host, options, folder, text, state),
     clock: host.clock,
     limits: { maxSequences: options.maxSequences, prefillTokens: options.prefillTokens, burst: options.burst },
     version: options.version,
@@ -60,10 +62,12 @@ async function openParts(
   host: EngineHost,
   options: EngineOptions,
   folder: ModelFolder,
-  decodeText: DecodeText,
+  text: ModelText,
   state: ModelState | null,
 ): Promise<ModelParts> {
+  const startMs = host.clock.monotonic();
   const device = await openDevice(host.gpu, { disable: options.disable });
+  const deviceMs = host.clock.monotonic() - startMs;
   try {
     const saved = state?.files["model.safetensors"];
     const source = saved === undefined ? folder : await memoryWeights("model.safetensors", saved);
@@ -72,14 +76,19 @@ async function openParts(
     const adapters = await openAdapters(host.files, model, options, state);
     const reference = await openReference(host.files, model, options);
     const critic = await openCriticModel(host.files, device, options, state);
+    const { decodeText, files } = text;
+    const constraints = files === null ? undefined : new GrammarConstraints(files, model.description.vocabSize);
     const parts = new ModelParts({
-      ...{ model, adapters, reference, critic, options, decodeText },
+      ...{ model, adapters, reference, critic, options, decodeText, constraints },
       clock: host.clock,
       basePath: host.files.absolute(options.modelFolder),
     });
     await restoreOptimizers(host.files, parts, options, state);
     const criticSaved = await criticMoments(host.files, options, state);
     if (criticSaved !== undefined) await parts.restoreCritic(criticSaved);
+    await device.idle();
+    const modelMs = host.clock.monotonic() - startMs - deviceMs;
+    parts.info = { ...parts.info, openSeconds: { device: deviceMs / 1000, model: modelMs / 1000 } };
     return parts;
   } catch (thrown) {
     device.close();
@@ -114,9 +123,19 @@ async function savedMoments(files: Files, { optimizerFolder }: EngineOptions): P
   return optimizerFolder === "" ? undefined : files.read(files.join(optimizerFolder, "optimizer.safetensors"));
 }
 
-/** How sampled ids are text, for stop strings; a model without a tokenizer is asked by ids alone. */
-async function textDecoder(files: Files, folder: string): Promise<DecodeText> {
-  if (!(await files.exists(files.join(await textFolder(files, folder), "tokenizer.json")))) return () => "";
-  const tokenizer = Tokenizer.load(await readTokenizerFiles(files, folder));
-  return (ids) => tokenizer.decode(ids, { continuation: true });
+/** How sampled ids are text. */
+interface ModelText {
+  readonly decodeText: DecodeText;
+  /** The tokenizer's files once more, for what is made of them later; null where there are none. */
+  readonly files: (() => Promise<TokenizerFiles>) | null;
+}
+
+/** A model without a tokenizer is asked by ids alone. */
+async function modelText(files: Files, folder: string): Promise<ModelText> {
+  if (!(await files.exists(files.join(await textFolder(files, folder), "tokenizer.json")))) {
+    return { decodeText: () => "", files: null };
+  }
+  const read = () => readTokenizerFiles(files, folder);
+  const tokenizer = Tokenizer.load(await read());
+  return { decodeText: (ids) => tokenizer.decode(ids, { continuation: true }), files: read };
 }

@@ -212,6 +212,8 @@ export interface EngineInfo {
   /** Longest training row in tokens; 0 when the engine does not train. */
   microBatchTokens: number;
   version: number;
+  /** How long opening took: the device, and the model with all that is loaded beside it. */
+  openSeconds?: { readonly device: number; readonly model: number };
   /** Names of its adapters, the default first; absent when there are none. */
   adapters?: readonly string[];
 }
