@@ -14,7 +14,7 @@ describe("start-up", () => {
     const watch = new StartupWatch(
       engine,
       () => now,
-      400,
+      500,
       (startup) => told.push(startup),
     );
     const reporter = watch.watch({ ...silent, update: (line) => heard.push(line) });
