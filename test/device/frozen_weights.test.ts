@@ -15,7 +15,13 @@ import { testDevice } from "../ops/opcheck.ts";
 import { stillClock } from "../runtime/still_clock.ts";
 import { allGradients, ppo, randomRows } from "./training_rows.ts";
 
-const qwen3: Record<string, unknown> = { ...qwen3Config, hidden_size: 64, head_dim: 16, intermediate_size: 128, tie_word_embeddings: true };
+const qwen3: Record<string, unknown> = {
+  ...qwen3Config,
+  hidden_size: 64,
+  head_dim: 16,
+  intermediate_size: 128,
+  tie_word_embeddings: true,
+};
 const gpt2: Record<string, unknown> = { ...gpt2Config, n_embd: 64, n_head: 4 };
 
 async function open(json: Record<string, unknown>, type: WeightType): Promise<Model> {
