@@ -49,6 +49,8 @@ const trainShapes = [
   [16, 96],
 ] as const;
 const decodedTokens = 33;
+/** A prefill step is short: the middle one of these counts. */
+const prefillRepeats = 3;
 
 /** Milliseconds by kind of work, and decode steps, of some work. */
 interface Spent {
@@ -116,9 +118,13 @@ export class Calibrator {
     for (const [tokens, before] of prefillShapes) {
       const prompt = this.tokens(before);
       await this.call(prompt, 1);
-      const spent = await this.spentOn(() => this.call([...prompt, ...this.tokens(tokens)], 1));
+      const times: number[] = [];
+      for (let i = 0; i < prefillRepeats; i++) {
+        const extended = [...prompt, ...this.tokens(tokens)];
+        times.push((await this.spentOn(() => this.call(extended, 1))).prefillMs);
+      }
       features.push([1, tokens, (tokens * (before + tokens / 2)) / 1000]);
-      values.push(spent.prefillMs);
+      values.push(times.sort((a, b) => a - b)[prefillRepeats >> 1] as number);
     }
     const [prefillStep = 0, prefillToken = 0, prefillPairs = 0] = fitCosts(features, values);
     return { prefillStep, prefillToken, prefillPairs };

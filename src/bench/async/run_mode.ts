@@ -33,6 +33,9 @@ export interface AsyncPiece {
 export interface PieceResult extends AsyncPiece {
   readonly seconds: number;
   readonly deviceSeconds: DeviceTime;
+  /** Prompt tokens computed, and decode steps. */
+  readonly promptTokens: number;
+  readonly decodeSteps: number;
   /** Largest age of a trained group, in updates, and of a trained token, in versions. */
   readonly maxGroupAge: number;
   readonly maxTokenAge: number;
@@ -150,14 +153,19 @@ async function runList(platform: HostPlatform, engine: Engine, piece: AsyncPiece
   const lines: MetricsLine[] = [];
   try {
     const loop = loopOf(platform, engine, piece, { store, folder, signal: stop.signal, lines });
-    const before = (await engine.stats()).deviceSeconds;
+    const before = await engine.stats();
     const startMs = clock.monotonic();
     await loop.run();
     const seconds = (clock.monotonic() - startMs) / 1000;
-    const deviceSeconds = deviceTimeSince((await engine.stats()).deviceSeconds, before);
+    const after = await engine.stats();
+    const spent = {
+      deviceSeconds: deviceTimeSince(after.deviceSeconds, before.deviceSeconds),
+      promptTokens: after.promptTokens - before.promptTokens,
+      decodeSteps: after.decodeSteps - before.decodeSteps,
+    };
     const deps = { store, clock, rolloutConfig, hooks: {}, signal: stop.signal };
     const held = await evaluate(deps, "held", heldOut, heldOutSamples);
-    return { seconds, deviceSeconds, ...summarized(lines), heldOutReward: mean(held.flatMap((task) => task.rewards)) };
+    return { seconds, ...spent, ...summarized(lines), heldOutReward: mean(held.flatMap((task) => task.rewards)) };
   } catch (thrown) {
     throw failure ?? thrown;
   } finally {
