@@ -31,14 +31,6 @@ export function integer(
   );
 }
 
-/** A text; null when there is none. @throws ApiError 400 */
-export function optionalText(body: JsonObject, name: string): string | null {
-  const value = body[name];
-  if (value === undefined || value === null) return null;
-  if (typeof value === "string") return value;
-  throw invalid(name, `Invalid '${name}': expected a text, got ${JSON.stringify(value)}.`);
-}
-
 /** Biases by token id, as OpenAI writes them: `{"50256": -100}`. @throws ApiError 400 */
 export function logitBias(body: JsonObject, name: string): readonly (readonly [number, number])[] | undefined {
   const value = body[name];

@@ -43,14 +43,13 @@ export function splitBody(
   const pieces = new Map<string, readonly number[]>();
   const skeleton: [string, unknown][] = [];
   for (const [key, value] of Object.entries(body)) {
-    const json = JSON.stringify(value);
-    if (json === undefined) continue;
-    if (json.length < inlineCharacters) {
+    const isList = Array.isArray(value);
+    const texts = isList ? value.map((element: unknown) => JSON.stringify(element) ?? "null") : jsonOf(value);
+    if (texts === null) continue;
+    if (jsonLength(texts, isList) < inlineCharacters) {
       skeleton.push([key, value]);
       continue;
     }
-    const isList = Array.isArray(value);
-    const texts = isList ? value.map((element: unknown) => JSON.stringify(element) ?? "null") : [json];
     const known = base.get(key) ?? [];
     let shared = 0;
     while (shared < texts.length && shared < known.length && bodies.find(texts[shared] as string) === known[shared]) {
@@ -63,6 +62,18 @@ export function splitBody(
   }
   const stored = { skeleton: bodies.put(JSON.stringify(Object.fromEntries(skeleton))), slots };
   return { stored, pieces };
+}
+
+/** The text of a value alone; null for one that JSON leaves out. */
+function jsonOf(value: unknown): [string] | null {
+  const json = JSON.stringify(value);
+  return json === undefined ? null : [json];
+}
+
+/** Length of the JSON that texts make, as one value or as the elements of a list. */
+function jsonLength(texts: readonly string[], isList: boolean): number {
+  const length = texts.reduce((sum, text) => sum + text.length, 0);
+  return isList ? length + Math.max(0, texts.length - 1) + 2 : length;
 }
 
 /** The body again, equal in content and key order. */

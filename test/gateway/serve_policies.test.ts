@@ -46,6 +46,23 @@ describe("leyden serve --policy null", () => {
   });
 });
 
+describe("leyden serve --alias", () => {
+  it("is another name of a model, and names each once", async () => {
+    const served = await startServed(["--model", model, "--policy=null", "--alias=small=policy", "--alias=big=other"]);
+    const client = new Client(served);
+    const { body } = await read(client.get("/v1/models"));
+    expect((body as { data: { id: string }[] }).data.map(({ id }) => id)).toEqual(["policy", "small", "big"]);
+    expect(await served.stop()).toBe(0);
+    const { code, err } = await runLeyden(["serve", "--gateway-only", "--alias=x"]);
+    expect([code, err]).toEqual([
+      4,
+      "error [usage]: --alias x does not name anything.\nWrite it as --alias NAME=VALUE.\n",
+    ]);
+    const twice = await runLeyden(["serve", "--gateway-only", "--also=a=1", "--also=a=2"]);
+    expect([twice.code, twice.err]).toEqual([4, 'error [usage]: --also names "a" twice.\nGive each name once.\n']);
+  });
+});
+
 describe("leyden serve --policy script", () => {
   const script = (text: string): string => {
     const path = join(folder, "script.jsonl");
