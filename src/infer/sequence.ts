@@ -64,7 +64,8 @@ export class Sequence {
 
   /** True when `ahead` has yet to compute pages that this sequence will share. */
   follows(ahead: Sequence): boolean {
-    if (ahead.request.adapter !== this.request.adapter || ahead.publishedPages === Number.POSITIVE_INFINITY) return false;
+    const shares = ahead.request.adapter === this.request.adapter && Number.isFinite(ahead.publishedPages);
+    if (!shares) return false;
     const whole = (tokens: number): number => Math.floor(tokens / pageTokens) * pageTokens;
     const most = Math.min(whole(this.length - 1), whole(ahead.length));
     if (most <= ahead.computed) return false;
