@@ -2,7 +2,6 @@ import { createApp, type GatewayApp } from "../../gateway/app.ts";
 import type { ServedGateway } from "../../gateway/listening.ts";
 import { hex } from "../core/clock.ts";
 import { asLeydenError } from "../core/errors.ts";
-import { readTokenizerFiles } from "../io/tokenizer_folder.ts";
 import { Controller } from "../rollout/controller.ts";
 import type { ControllerReport } from "../rollout/controller_options.ts";
 import { bindGrader } from "../rollout/graders/registry.ts";
@@ -15,15 +14,16 @@ import type { Engine } from "../schema/engine.ts";
 import type { ExperimentConfig } from "../schema/experiment.ts";
 import type { Files } from "../schema/files.ts";
 import type { AdapterOptions } from "../schema/lora.ts";
+import { baseAdapter } from "../schema/lora.ts";
 import type { HostPlatform } from "../schema/platform.ts";
 import type { Store } from "../schema/store.ts";
 import type { Dataset } from "../schema/task.ts";
 import type { RolloutConfig } from "../schema/wire.ts";
-import { ChatFormat } from "../text/chat_format.ts";
 import { adapterEngine } from "./adapter_engine.ts";
 import { listen } from "./listen.ts";
 import { pathFrom } from "./load_config.ts";
 import { loadDataset, loadHooks } from "./load_modules.ts";
+import { type OpenedCodec, openCodec } from "./open_codec.ts";
 import { openEngine } from "./open_engine.ts";
 import { openStore } from "./open_store.ts";
 import { prepareAgent } from "./prepare_agent.ts";
@@ -98,7 +98,9 @@ async function open(
   opened.push(() => store.close());
   const engine = await openSessionEngine(platform, options);
   opened.push(() => engine.close());
-  const app = await openGateway(platform, options, store, engine);
+  const codec = await openCodec(platform, options.modelFolder);
+  opened.push(() => codec.close());
+  const app = openGateway(platform, options, store, engine, codec);
   const served = await listen(platform, app, { host: "127.0.0.1", port: options.port ?? 0 });
   opened.push(() => served.close(drainMs));
   const hooks = await loadHooks(platform.files, configFolder, config.rollout.hooks);
@@ -138,6 +140,7 @@ export function openSessionEngine(
     burst: model.burst,
     microBatchTokens: train.microBatchTokens,
     recomputedLayers: train.recomputedLayers,
+    optimizerStates: train.optimizerStates,
     adapters:
       o.train && train.loraRank > 0 ? policyNames(o.config).map((name) => adapterOf(o, name, platform.files)) : [],
     weights: model.weights,
@@ -166,21 +169,25 @@ function adapterOf(
   return { name, folder, lora: { rank, alpha, targets, rslora } };
 }
 
-async function openGateway(
+/** What the untrained model under adapters is called. */
+const frozenName = "policy-frozen";
+
+function openGateway(
   platform: HostPlatform,
-  { config, modelFolder, say, runMetrics }: SessionOptions,
+  { config, say, runMetrics }: SessionOptions,
   store: Store,
   engine: Engine,
-): Promise<GatewayApp> {
-  const files = await readTokenizerFiles(platform.files, modelFolder);
-  const codec = ChatFormat.load(files, { date: new Date(platform.clock.now()) });
-  const served = { codec, tokenText: (id: number) => codec.tokenizer.decode([id], { continuation: true }) };
+  { codec, tokenText }: OpenedCodec,
+): GatewayApp {
+  const served = { codec, tokenText };
   const [first, ...more] = policyNames(config);
   const further = more.map((name) => [name, { engine: adapterEngine(engine, name), ...served }] as const);
+  const frozen = { engine: adapterEngine(engine, baseAdapter), ...served };
   return createApp({
     store,
     model: { engine, ...served },
     policies: Object.fromEntries(further),
+    others: config.train.loraRank > 0 ? { [frozenName]: frozen } : {},
     clock: platform.clock,
     entropy: platform.entropy,
     config: {
