@@ -2,15 +2,19 @@ import type { Clock } from "../core/clock.ts";
 import { CancelledError, FormatError } from "../core/errors.ts";
 import { seedKey } from "../core/rng.ts";
 import type { GroupRecord } from "../rl/batch/batch_input.ts";
+import { allEqual } from "../rl/reward_statistics.ts";
 import type { Engine } from "../schema/engine.ts";
 import type { ExperimentConfig } from "../schema/experiment.ts";
 import type { Dataset, TaskRow } from "../schema/task.ts";
+import { nextKlCoef } from "./adaptive_kl.ts";
 import { type CompletionDeps, completionGroup } from "./completion_groups.ts";
 import type { TaskResult } from "./evaluation.ts";
+import { replacedPerTask, rewardsOf } from "./group_runner.ts";
 import type { LoopReporter, LoopResult } from "./loop.ts";
 import { objectiveOf } from "./objective.ts";
 import type { MetricsLine, RunFolder, RunState } from "./run_folder.ts";
 import { stepMetrics, takeUpdate } from "./take_update.ts";
+import { TaskSampler } from "./task_sampler.ts";
 
 /** What the loop over completions works with. */
 export interface CompletionLoopDeps {
@@ -34,6 +38,7 @@ export interface CompletionLoopDeps {
  */
 export class CompletionLoop {
   private readonly deps: CompletionLoopDeps;
+  private readonly tasks: TaskSampler;
   private state: RunState;
   private reward: number | null;
   private validation: number | null;
@@ -41,6 +46,8 @@ export class CompletionLoop {
   constructor(deps: CompletionLoopDeps, state: RunState) {
     this.deps = deps;
     this.state = state;
+    const { seed, train } = deps.config;
+    this.tasks = new TaskSampler(deps.dataset.train(seed), train.taskSampling, seed, state.tasks);
     this.reward = state.reward ?? null;
     this.validation = state.validation ?? null;
   }
@@ -71,32 +78,70 @@ export class CompletionLoop {
   }
 
   private async oneUpdate(): Promise<void> {
-    const { engine, config, clock, reporter, dataset } = this.deps;
+    const { engine, config, clock, reporter } = this.deps;
     const { seed, train } = config;
     const startMs = clock.monotonic();
     const number = this.state.update + 1;
-    const tasks = dataset.train(seed);
-    const first = this.state.cursor;
-    const rows = Array.from({ length: train.tasksPerUpdate }, (_, i) => tasks.at(first + i));
-    const name = (i: number): string => `g${String(first + i).padStart(6, "0")}`;
-    const groups = await this.draw(rows, name, train.groupSize, train.temperature, number);
+    const { groups, cursor, replaced } = await this.nextGroups(number);
     const drawnMs = clock.monotonic();
-    const place = { seed, update: number, klCoef: train.klCoef };
-    const taken = await takeUpdate(engine, `update-${number}`, groups, objectiveOf(train, place));
+    const klCoef = this.state.klCoef ?? train.klCoef;
+    const taken = await takeUpdate(
+      engine,
+      `update-${number}`,
+      groups,
+      objectiveOf(train, { seed, update: number, klCoef }),
+    );
     const { version } = await engine.info();
     const line: MetricsLine = {
       ...{ step: number, version, time: clock.now() / 1000 },
       ...taken.batch.metrics,
       ...stepMetrics(taken),
+      "training/n_groups_replaced": replaced,
       "timing_s/gen": (drawnMs - startMs) / 1000,
+      ...(klCoef === 0 ? {} : { "actor/kl_coef": klCoef }),
     };
     this.reward = line["training/reward"] as number;
-    this.state = { ...this.state, update: number, version, cursor: first + rows.length };
+    for (const { task, rollouts } of groups) this.tasks.note(task, rewardsOf(rollouts));
+    const tasks = this.tasks.state([]);
+    const next = nextKlCoef(train, klCoef, line, groups.length * train.groupSize);
+    this.state = {
+      ...{ ...this.state, update: number, version, cursor },
+      ...(tasks === undefined ? {} : { tasks }),
+      ...(next === undefined ? {} : { klCoef: next }),
+    };
     await this.maybeValidate(line);
     line["timing_s/step"] = (clock.monotonic() - startMs) / 1000;
     await this.deps.folder.appendMetrics(line);
     await this.maybeCheckpoint();
     reporter.update(line);
+  }
+
+  /**
+   * Draws the groups of an update; where those of equal rewards are replaced, others after them, so many at most that a
+   * policy which solves everything, or nothing, still comes to an update.
+   */
+  private async nextGroups(update: number): Promise<{ groups: GroupRecord[]; cursor: number; replaced: number }> {
+    const { train } = this.deps.config;
+    const wanted = train.tasksPerUpdate;
+    const groups: GroupRecord[] = [];
+    let { cursor } = this.state;
+    let replaced = 0;
+    while (groups.length < wanted) {
+      const first = cursor;
+      const rows = Array.from({ length: wanted - groups.length }, (_, i) => this.tasks.at(first + i));
+      cursor += rows.length;
+      const name = (i: number): string => `g${String(first + i).padStart(6, "0")}`;
+      for (const group of await this.draw(rows, name, train.groupSize, train.temperature, update)) {
+        const rewards = rewardsOf(group.rollouts);
+        const dead = train.zeroVariance === "refill" && rewards.length > 1 && allEqual(rewards);
+        if (!dead || replaced >= replacedPerTask * wanted) groups.push(group);
+        else {
+          replaced++;
+          this.tasks.note(group.task, rewards);
+        }
+      }
+    }
+    return { groups, cursor, replaced };
   }
 
   private async draw(

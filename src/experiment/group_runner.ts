@@ -1,4 +1,6 @@
 import type { Clock } from "../core/clock.ts";
+import type { GroupRecord, RolloutRecord } from "../rl/batch/batch_input.ts";
+import { allEqual } from "../rl/reward_statistics.ts";
 import type { RolloutHooks } from "../rollout/hooks.ts";
 import { GroupSchedule } from "../schedule/group_schedule.ts";
 import type { ExperimentConfig } from "../schema/experiment.ts";
@@ -6,9 +8,10 @@ import type { Store } from "../schema/store.ts";
 import type { TaskStream } from "../schema/task.ts";
 import type { RolloutConfig } from "../schema/wire.ts";
 import { Completion } from "./completion.ts";
-import { type Group, nameGroup, startGroups } from "./groups.ts";
+import { type Group, nameGroup, readGroup, startGroups } from "./groups.ts";
 import { lifecycleMetrics } from "./lifecycle.ts";
 import type { RunState } from "./run_folder.ts";
+import { TaskSampler } from "./task_sampler.ts";
 
 /** What groups are started with. */
 export interface GroupRunnerDeps {
@@ -21,12 +24,25 @@ export interface GroupRunnerDeps {
   readonly signal: AbortSignal;
 }
 
+/** Groups of equal rewards that are replaced before an update, per task it takes, at most. */
+export const replacedPerTask = 4;
+
+/** Rewards of rollouts, a missing one counted as 0. */
+export function rewardsOf(rollouts: readonly RolloutRecord[]): number[] {
+  return rollouts.map(({ reward }) => reward ?? 0);
+}
+
 /** Starts the groups of a run's tasks as its schedule says, and knows which have finished. */
 export class GroupRunner {
   readonly schedule: GroupSchedule<Group>;
   private readonly deps: GroupRunnerDeps;
   private readonly completion: Completion;
+  private readonly tasks: TaskSampler;
   private cursor: number;
+  /** Finished groups that stay although their rewards are equal, or that were looked at and are not. */
+  private readonly kept = new Set<Group>();
+  /** Groups replaced since the last update. */
+  private replaced = 0;
 
   /** Goes on where `state` stands. */
   constructor(deps: GroupRunnerDeps, state: RunState) {
@@ -34,6 +50,7 @@ export class GroupRunner {
     this.deps = deps;
     this.completion = new Completion(deps.store);
     this.cursor = state.cursor;
+    this.tasks = new TaskSampler(deps.tasks, train.taskSampling, deps.config.seed, state.tasks);
     const left = Math.max(0, train.updates - state.update) * train.tasksPerUpdate;
     const maxAge = schedule.mode === "sync" ? 0 : schedule.maxAge;
     const policy = { ...schedule, tasksPerUpdate: train.tasksPerUpdate, maxAge };
@@ -48,11 +65,14 @@ export class GroupRunner {
   }
 
   /** What a checkpoint says of the groups: the next task, those not trained yet, and when these were started. */
-  state(): Pick<RunState, "cursor" | "carryOver"> & { startedAt: number[] } {
+  state(): Pick<RunState, "cursor" | "carryOver" | "tasks"> & { startedAt: number[] } {
     const { untrained, updates } = this.schedule;
+    const carryOver = untrained.map((group) => Number(group.id.slice(1)));
+    const tasks = this.tasks.state(carryOver);
     return {
       cursor: this.cursor,
-      carryOver: untrained.map((group) => Number(group.id.slice(1))),
+      carryOver,
+      ...(tasks === undefined ? {} : { tasks }),
       startedAt: untrained.map((group) => updates - this.schedule.ageOf(group)),
     };
   }
@@ -74,7 +94,7 @@ export class GroupRunner {
     do {
       await this.topUp();
       await this.completion.catchUp();
-      for (const group of this.schedule.untrained) if (this.completion.isComplete(group)) this.schedule.finish(group);
+      for (const group of this.schedule.untrained) if (this.completion.isComplete(group)) await this.finish(group);
       // Groups of a resumed run may have finished before they were started, and make room.
     } while (this.schedule.room > 0);
   }
@@ -98,6 +118,35 @@ export class GroupRunner {
     return update;
   }
 
+  /** What an update's groups earned, for the choice of later tasks; returns how many groups were replaced for it. */
+  trained(groups: readonly GroupRecord[]): { replaced: number } {
+    for (const { task, rollouts } of groups) this.tasks.note(task, rewardsOf(rollouts));
+    const { replaced } = this;
+    this.replaced = 0;
+    return { replaced };
+  }
+
+  /**
+   * A group has ended: it waits for its update, or, where such groups are replaced and its rewards are all equal, makes
+   * room for another task. So many are replaced at most between two updates, lest a policy that solves everything, or
+   * nothing, never comes to one.
+   */
+  private async finish(group: Group): Promise<void> {
+    const { config, store } = this.deps;
+    if (config.train.zeroVariance === "refill" && !this.kept.has(group)) {
+      const { rollouts } = await readGroup(store, group);
+      const rewards = rewardsOf(rollouts);
+      if (rewards.length > 1 && allEqual(rewards) && this.replaced < replacedPerTask * config.train.tasksPerUpdate) {
+        this.replaced++;
+        this.tasks.note(group.task.id, rewards);
+        this.schedule.drop(group);
+        return;
+      }
+      this.kept.add(group);
+    }
+    this.schedule.finish(group);
+  }
+
   private async topUp(): Promise<void> {
     const fresh: Group[] = [];
     while (this.schedule.room > 0) {
@@ -115,6 +164,6 @@ export class GroupRunner {
 
   private groupAt(index: number): Group {
     const { groupSize } = this.deps.config.train;
-    return nameGroup(`g${String(index).padStart(6, "0")}`, this.deps.tasks.at(index), groupSize);
+    return nameGroup(`g${String(index).padStart(6, "0")}`, this.tasks.at(index), groupSize);
   }
 }

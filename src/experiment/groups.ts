@@ -3,7 +3,7 @@ import { enqueueEvents, type NamedCreate } from "../rollout/enqueue.ts";
 import type { RolloutHooks } from "../rollout/hooks.ts";
 import type { CallRecord, Store } from "../schema/store.ts";
 import type { TaskRow } from "../schema/task.ts";
-import { eventTypes, type Rollout, type RolloutConfig, type RolloutEvent } from "../schema/wire.ts";
+import { eventTypes, type Rollout, type RolloutConfig } from "../schema/wire.ts";
 import { earnedBy, withEarned } from "./earned.ts";
 
 /** Rollouts of one task that run side by side. */

@@ -136,6 +136,7 @@ export class Loop {
     line["timing_s/gen"] = rolloutMs / 1000;
     line["actor/lr"] = config.train.learningRate;
     Object.assign(line, this.groups.lifecycle(chosen));
+    line["training/n_groups_replaced"] = this.groups.trained(groups).replaced;
     line["training/async/n_prev_carry_over_rollouts"] = carried;
     line["training/async/n_completed_rollouts"] = chosen.length * config.train.groupSize;
     line["training/async/n_new_carry_over_rollouts"] = this.groups.progress().total;

@@ -1,6 +1,7 @@
 import { FormatError } from "../core/errors.ts";
 import type { ExperimentConfig } from "../schema/experiment.ts";
 import type { Files } from "../schema/files.ts";
+import type { TaskSamplerState } from "./task_sampler.ts";
 
 /** Where a run stands at a checkpoint: with the store's events after `storeSeq`, everything that is needed to go on. */
 export interface RunState {
@@ -19,6 +20,8 @@ export interface RunState {
   storeSeq: number;
   configSha256: string;
   weightsSha256: string;
+  /** What tasks are sampled by; absent where they come in the dataset's order. */
+  tasks?: TaskSamplerState;
   /** The KL's coefficient that its controller has come to; absent where it is fixed. */
   klCoef?: number;
   /** Mean reward of the last update and of the last validation. */
