@@ -83,7 +83,7 @@ describe("training on completions", () => {
       [2, 2.5, 2],
     ]);
     expect(one.lines[1]).toMatchObject({ "val/reward": 0.5, "training/skipped": "empty_batch" });
-    expect(one.trained.flatMap((row) => [...row.advantage])).toEqual([0.5, 0.5, -0.5, -0.5]);
+    expect(one.trained.flatMap((row) => [...row.advantage])).toEqual([0.5, -0.5, 0.5, -0.5]);
     expect(one.checkpoints.map(({ update, cursor }) => [update, cursor])).toEqual([
       [1, 2],
       [2, 4],
