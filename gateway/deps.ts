@@ -7,7 +7,7 @@ import type { ChatCodec } from "../src/text/chat_format.ts";
 import type { GatewayOptions } from "./config.ts";
 
 /** How a served model's tokens are text. What takes long may be done elsewhere: the gateway waits for it. */
-export interface ServedCodec extends Pick<ChatCodec, "stopIds" | "parseReply" | "encodeReply"> {
+export interface ServedCodec extends Pick<ChatCodec, "stopIds" | "parseReply" | "encodeReply" | "thinkingEnd"> {
   /** As in ChatCodec. */
   encodeRequest(request: ChatRequest, recorded: readonly RecordedCall[]): EncodedPrompt | Promise<EncodedPrompt>;
   /** As in ChatCodec. */

@@ -125,7 +125,8 @@ export class OwnModel {
     const attempt = owner?.attempt ?? new Attempt();
     const asked = resolvedCall(dialect, read, attempt);
     const { call, prompts } = await this.encode(asked, attempt);
-    const constraint = constraintOf(call.form, call.chat.tools ?? null);
+    const thinkingEnd = this.deps.model.codec.thinkingEnd(call.chat.templateArgs);
+    const constraint = constraintOf(call.form, call.chat.tools ?? null, thinkingEnd);
     const decision = decideSampling(call, isPolicy ? (owner?.identity.mode ?? null) : null, config);
     const prepared: Prepared = { dialect, call, attempt, decision, constraint, draws: [], startedAt };
     const contextLength = await this.context();

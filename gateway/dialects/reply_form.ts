@@ -42,8 +42,20 @@ export function requireOffered(
   }
 }
 
-/** The reply's grammar; null when it may be anything, or nothing can be forced. */
-export function constraintOf(form: ReplyForm, tools: readonly ToolDefinition[] | null): ConstraintSpec | null {
+/**
+ * The reply's grammar; null when it may be anything, or nothing can be forced. `thinkingEnd`: what ends the thinking that
+ * the prompt opens, which is free.
+ */
+export function constraintOf(
+  form: ReplyForm,
+  tools: readonly ToolDefinition[] | null,
+  thinkingEnd: string | null = null,
+): ConstraintSpec | null {
+  const answer = answerOf(form, tools);
+  return answer === null || thinkingEnd === null ? answer : { kind: "after_thinking", end: thinkingEnd, answer };
+}
+
+function answerOf(form: ReplyForm, tools: readonly ToolDefinition[] | null): ConstraintSpec | null {
   const { choice, parallelCalls: parallel, format } = form;
   const text: ConstraintSpec | null = format.kind === "text" ? null : format;
   const offered = (tools ?? []).filter(({ function: { name } }) => choice.names?.includes(name) ?? true);

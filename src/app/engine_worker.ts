@@ -2,6 +2,8 @@ import { platform } from "#platform";
 import { asLeydenError } from "../core/errors.ts";
 import { serveEngine } from "../engine/engine_port.ts";
 import { openLocalEngine } from "../engine/open_local_engine.ts";
+import { deviceOptions } from "../gpu/device_options.ts";
+import { xgrammar } from "./load_xgrammar.ts";
 import type { EngineWorkerHello, EngineWorkerStart } from "./open_engine.ts";
 
 const port = platform.workerPort();
@@ -17,7 +19,9 @@ port.onMessage((message) => {
 async function open({ options }: EngineWorkerStart): Promise<EngineWorkerHello> {
   try {
     const gpu = await platform.gpu();
-    serveEngine(await openLocalEngine({ gpu, files: platform.files, clock: platform.clock }, options), port);
+    const { files, clock, env } = platform;
+    const host = { gpu, files, clock, device: deviceOptions(env), grammars: xgrammar };
+    serveEngine(await openLocalEngine(host, options), port);
     return { kind: "engine_ready" };
   } catch (thrown) {
     const error = asLeydenError(thrown);

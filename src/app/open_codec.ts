@@ -52,6 +52,7 @@ export async function openCodec(platform: Platform, modelFolder: string): Promis
     stopIds: format.stopIds,
     parseReply: (ids, templateArgs, tools) => format.parseReply(ids, templateArgs, tools),
     encodeReply: (reply, templateArgs) => format.encodeReply(reply, templateArgs),
+    thinkingEnd: (templateArgs) => format.thinkingEnd(templateArgs),
     encodeRequest: (request, recorded) => client.encodeRequest(request, recorded),
     encodeText: (text, continues) => client.encodeText(text, continues),
   };

@@ -1,5 +1,6 @@
 import type { Clock } from "../core/clock.ts";
 import { openDevice } from "../gpu/device.ts";
+import type { DeviceOptions } from "../gpu/device_options.ts";
 import type { DecodeText } from "../infer/stops.ts";
 import { modelPlace } from "../io/adapter_base.ts";
 import { ModelFolder } from "../io/model_folder.ts";
@@ -10,6 +11,7 @@ import type { Decoder } from "../model/policy.ts";
 import type { Files } from "../schema/files.ts";
 import type { TokenizerFiles } from "../schema/tokenizer_files.ts";
 import { GrammarConstraints } from "../text/grammar/grammar_constraints.ts";
+import type { GrammarLibrary } from "../text/grammar/library.ts";
 import { Tokenizer } from "../text/tokenizer.ts";
 import { adapterMoments, openAdapters } from "./adapter_files.ts";
 import { criticMoments, openCriticModel } from "./critic_files.ts";
@@ -25,6 +27,10 @@ export interface EngineHost {
   readonly gpu: GPU;
   readonly files: Files;
   readonly clock: Clock;
+  /** How the device is opened, besides what the options of the engine leave off. */
+  readonly device?: DeviceOptions;
+  /** What makes replies follow a grammar; without it a request for one is refused. */
+  readonly grammars?: GrammarLibrary;
 }
 
 /**
@@ -66,7 +72,10 @@ async function openParts(
   state: ModelState | null,
 ): Promise<ModelParts> {
   const startMs = host.clock.monotonic();
-  const device = await openDevice(host.gpu, { disable: options.disable });
+  const device = await openDevice(host.gpu, {
+    ...host.device,
+    disable: [...options.disable, ...(host.device?.disable ?? [])],
+  });
   const deviceMs = host.clock.monotonic() - startMs;
   try {
     const saved = state?.files["model.safetensors"];
@@ -77,9 +86,11 @@ async function openParts(
     const reference = await openReference(host.files, model, options);
     const critic = await openCriticModel(host.files, device, options, state);
     const { decodeText, files } = text;
-    const constraints = files === null ? undefined : new GrammarConstraints(files, model.description.vocabSize);
+    const { vocabSize } = model.description;
+    const { grammars } = host;
+    const constraints = files && grammars && new GrammarConstraints(files, vocabSize, grammars);
     const parts = new ModelParts({
-      ...{ model, adapters, reference, critic, options, decodeText, constraints },
+      ...{ model, adapters, reference, critic, options, decodeText, constraints: constraints ?? undefined },
       clock: host.clock,
       basePath: host.files.absolute(options.modelFolder),
     });

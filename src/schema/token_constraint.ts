@@ -8,6 +8,8 @@ export type ConstraintSpec =
   | { readonly kind: "json_schema"; readonly schema: unknown }
   /** `grammar` is EBNF with a rule named root. */
   | { readonly kind: "grammar"; readonly grammar: string }
+  /** Free text up to and including `end`, which closes the thinking that the prompt opened, and then `answer`. */
+  | { readonly kind: "after_thinking"; readonly end: string; readonly answer: ConstraintSpec }
   /** Tool calls as the model's chat format writes them. */
   | {
       readonly kind: "tool_calls";

@@ -32,6 +32,8 @@ export interface ChatCodec {
    * @throws FormatError "text_unencodable"
    */
   encodeText(text: string, continues: boolean): Int32Array;
+  /** What ends the thinking that a prompt opens; null where the reply begins with the answer. */
+  thinkingEnd(templateArgs?: ChatRequest["templateArgs"]): string | null;
   /** The message that sampled ids spell. `templateArgs`, `tools`: the request's, where it had some. */
   parseReply(
     ids: ArrayLike<number>,
@@ -107,6 +109,10 @@ export class ChatFormat implements ChatCodec {
     // Any token that takes no whitespace with it shows the encoder that the text before goes on.
     const after = this.tokenizer.addedTokens.find((token) => token.special && !token.rstrip) ?? null;
     return Int32Array.from(this.encoder.encode(text, chooseMarks([text]).lookalike, after));
+  }
+
+  thinkingEnd(templateArgs?: ChatRequest["templateArgs"]): string | null {
+    return this.startsThinking(templateArgs) ? thinkClose : null;
   }
 
   parseReply(

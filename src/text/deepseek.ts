@@ -17,6 +17,11 @@ export const deepseekV3: ToolCallFormat = {
       const [, , name, args] = fenced.exec(text.trim()) ?? [];
       return name === undefined || args === undefined ? null : { name: name.trim(), arguments: args };
     }),
+  structure: {
+    ...{ opening: open, closing: close, separator: "\n", arguments: "json", trigger: open },
+    begin: (name) => `${callOpen}function${separator}${name}\n\`\`\`json\n`,
+    end: `\n\`\`\`${callClose}`,
+  },
   write: (calls) =>
     writeCalls(
       calls.map((call) => `function${separator}${call.name}\n\`\`\`json\n${call.arguments}\n\`\`\``),
@@ -35,6 +40,11 @@ export const deepseekV31: ToolCallFormat = {
       const name = text.slice(0, Math.max(at, 0)).trim();
       return name === "" ? null : { name, arguments: text.slice(at + separator.length).trim() };
     }),
+  structure: {
+    ...{ opening: open, closing: close, separator: "", arguments: "json", trigger: open },
+    begin: (name) => `${callOpen}${name}${separator}`,
+    end: callClose,
+  },
   write: (calls) =>
     writeCalls(
       calls.map((call) => `${call.name}${separator}${call.arguments}`),

@@ -29,6 +29,11 @@ export const hermes: ToolCallFormat = {
     }
     return calls.length === 0 ? asText : { content: texts.filter((text) => text !== "").join("\n"), calls };
   },
+  structure: {
+    ...{ opening: "", closing: "", separator: "\n", arguments: "json", trigger: open },
+    begin: (name) => `${open}\n{"name": ${JSON.stringify(name)}, "arguments": `,
+    end: `}\n${close}`,
+  },
   write: (calls) =>
     calls
       .map(({ name, arguments: args }) => `${open}\n{"name": ${JSON.stringify(name)}, "arguments": ${args}}\n${close}`)

@@ -26,6 +26,11 @@ export const llamaJson: ToolCallFormat = {
     }
     return calls.length === 0 ? asText : { content: "", calls };
   },
+  structure: {
+    ...{ opening: "", closing: "", separator: "; ", arguments: "json", trigger: null },
+    begin: (name) => `{"name": ${JSON.stringify(name)}, "parameters": `,
+    end: "}",
+  },
   write: (calls) =>
     calls.map(({ name, arguments: args }) => `{"name": ${JSON.stringify(name)}, "parameters": ${args}}`).join("; "),
 };

@@ -22,6 +22,11 @@ export const mistral: ToolCallFormat = {
     const calls = rest.trimStart().startsWith("[") ? parseList(rest.trim()) : parseNamed(rest);
     return calls === null ? asText : { content: answer.slice(0, at).trimEnd(), calls };
   },
+  structure: {
+    ...{ opening: `${open}[`, closing: "]", separator: ", ", arguments: "json", trigger: open },
+    begin: (name) => `{"name": ${JSON.stringify(name)}, "arguments": `,
+    end: "}",
+  },
   write: (calls) =>
     `${open}[${calls.map(({ name, arguments: args }) => `{"name": ${JSON.stringify(name)}, "arguments": ${args}}`).join(", ")}]`,
 };

@@ -1,11 +1,13 @@
 import type { ParsedToolCall } from "../schema/chat.ts";
 import { jsonMembers } from "./json_member.ts";
+import { llamaJson } from "./llama_json.ts";
 import { PythonReader, pythonLiteral } from "./python_literal.ts";
 import type { ToolCallFormat } from "./tool_call_format.ts";
 
 /**
  * Calls as Llama 3.2 and 4 write them when asked to: an answer that is nothing but a Python list of calls with keyword
- * arguments, `[get_weather(city="Oslo", days=2), now()]`. Anything else is text.
+ * arguments, `[get_weather(city="Oslo", days=2), now()]`. Llama's JSON is read too, and is what grammars ask for; anything
+ * else is text.
  */
 export const pythonic: ToolCallFormat = {
   name: "pythonic",
@@ -14,8 +16,9 @@ export const pythonic: ToolCallFormat = {
   parse(answer) {
     const text = answer.replaceAll("<|python_start|>", "").replaceAll("<|python_end|>", "").trim();
     const calls = parseCalls(text);
-    return calls === null ? { content: answer, calls: [] } : { content: "", calls };
+    return calls === null ? llamaJson.parse(answer) : { content: "", calls };
   },
+  structure: llamaJson.structure,
   write: (calls) => `[${calls.map(writeCall).join(", ")}]`,
 };
 

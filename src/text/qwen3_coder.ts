@@ -30,6 +30,11 @@ export const qwen3Coder: ToolCallFormat = {
     }
     return calls.length === 0 ? asText : { content: texts.filter((text) => text !== "").join("\n"), calls };
   },
+  structure: {
+    ...{ opening: "", closing: "", separator: "\n", arguments: "xml", trigger: open },
+    begin: (name) => `${open}\n<function=${name}>\n`,
+    end: `\n</function>\n${close}`,
+  },
   write: (calls) => calls.map(writeCall).join("\n"),
 };
 
@@ -37,24 +42,34 @@ function parseCall(text: string, tools: readonly ToolDefinition[] | undefined): 
   const [, name, body] = call.exec(text) ?? [];
   if (name === undefined || body === undefined) return null;
   const properties = tools?.find((tool) => tool.function.name === name)?.function.parameters?.properties;
-  const schemas = (properties ?? {}) as Record<string, { type?: unknown } | undefined>;
+  const schemas = (properties ?? {}) as Record<string, ValueSchema | undefined>;
   const members: string[] = [];
   parameter.lastIndex = 0;
   while (parameter.lastIndex < body.length) {
     const [, key, value] = parameter.exec(body) ?? [];
     if (key === undefined || value === undefined) return null;
-    members.push(`${JSON.stringify(key)}: ${jsonValue(value, tools ? (schemas[key]?.type ?? "string") : undefined)}`);
+    members.push(`${JSON.stringify(key)}: ${jsonValue(value, tools && (schemas[key] ?? {}))}`);
   }
   return { name, arguments: `{${members.join(", ")}}` };
 }
 
-/** `type`: of the schema; undefined when no tool is known. */
-function jsonValue(text: string, type: unknown): string {
+/** What of a parameter's JSON schema tells the type of its text. */
+interface ValueSchema {
+  type?: unknown;
+  enum?: unknown;
+}
+
+/** `schema`: undefined when no tool is known; one that names no type takes text. */
+function jsonValue(text: string, schema: ValueSchema | undefined): string {
   const trimmed = text.trim();
+  const { type = "string", enum: allowed } = schema ?? {};
+  const listed = Array.isArray(allowed)
+    ? allowed.find((item) => item === text || JSON.stringify(item) === trimmed)
+    : null;
+  if (listed != null) return JSON.stringify(listed);
   const spoken = { True: "true", False: "false", None: "null" }[trimmed] ?? trimmed;
-  const isText = type === "string" || (Array.isArray(type) && type.includes("string"));
-  if (isText || !isJson(spoken)) return JSON.stringify(text);
-  return spoken;
+  const isText = schema !== undefined && (type === "string" || (Array.isArray(type) && type.includes("string")));
+  return isText || !isJson(spoken) ? JSON.stringify(text) : spoken;
 }
 
 function isJson(text: string): boolean {

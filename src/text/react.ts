@@ -24,5 +24,10 @@ export const react: ToolCallFormat = {
     if (calls.length === 0) return asText;
     return { content: answer.slice(0, heads[0]?.index), calls };
   },
+  structure: {
+    ...{ opening: "", closing: "", separator: "\n", arguments: "json", trigger: "Action:" },
+    begin: (name) => `Action: ${name}\nAction Input: `,
+    end: "",
+  },
   write: (calls) => calls.map(({ name, arguments: args }) => `\nAction: ${name}\nAction Input: ${args}`).join(""),
 };

@@ -7,6 +7,20 @@ export interface ParsedCalls {
   calls: ParsedToolCall[];
 }
 
+/** The fixed text around the calls of a reply, for grammars: `opening call (separator call)* closing`. */
+export interface CallStructure {
+  opening: string;
+  closing: string;
+  separator: string;
+  /** What stands before and after a call's arguments. */
+  begin(name: string): string;
+  end: string;
+  /** Arguments as a JSON object, or as Qwen3-Coder's parameters. */
+  arguments: "json" | "xml";
+  /** Text that begins calls wherever it stands in a reply; null where calls are the whole reply. */
+  trigger: string | null;
+}
+
 /** How a family of models writes tool calls; one file each. */
 export interface ToolCallFormat {
   name: string;
@@ -19,6 +33,8 @@ export interface ToolCallFormat {
    * request's, whose schemas tell the types of arguments that a format writes as plain text.
    */
   parse(answer: string, tools?: readonly ToolDefinition[]): ParsedCalls;
+  /** What a reply of calls consists of. */
+  structure: CallStructure;
   /** The calls, at least one, as the model writes them; argument text stands in it unchanged. */
   write(calls: readonly ParsedToolCall[]): string;
 }

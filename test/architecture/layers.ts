@@ -20,6 +20,7 @@ export const layers: readonly Layer[] = [
     folder: "src/text/",
     imports: ["core", "schema"],
     packages: ["@huggingface/tokenizers", "@huggingface/jinja"],
+    typePackages: ["@mlc-ai/web-xgrammar"],
   },
   { name: "gpu", folder: "src/gpu/", imports: ["core"], packages: [], typePackages: ["@webgpu/types"] },
   { name: "ops", folder: "src/ops/", imports: ["core", "gpu"], packages: [] },

@@ -56,6 +56,10 @@ export const fakeCodec: ChatCodec = {
       break: isBreak ? "edited" : null,
     };
   },
+  thinkingEnd(): null {
+    return null;
+  },
+
   encodeReply({ content, reasoningContent, toolCalls }): Int32Array {
     const calls = toolCalls.map((call) => `<call>${call.name} ${call.arguments}</call>`).join("");
     const thought = reasoningContent === null ? "" : `<think>${reasoningContent}</think>`;
