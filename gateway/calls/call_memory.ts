@@ -71,15 +71,23 @@ function sharedCount(messages: readonly ChatMessage[], base: readonly ChatMessag
   return count;
 }
 
-/** The whole of a call. */
+/** The whole of a call; its ids are put together when they are asked for. */
 function viewOf(entry: Entry): RecordedCall {
-  const ids = idsOf(entry);
+  let ids: Int32Array | null = null;
+  const whole = (): Int32Array => {
+    ids ??= idsOf(entry);
+    return ids;
+  };
   return {
     id: entry.id,
     request: { ...entry.settings, messages: messagesOf(entry) },
     reply: entry.reply,
-    promptIds: ids.subarray(0, entry.promptLength),
-    replyIds: ids.subarray(entry.promptLength),
+    get promptIds() {
+      return whole().subarray(0, entry.promptLength);
+    },
+    get replyIds() {
+      return whole().subarray(entry.promptLength);
+    },
   };
 }
 

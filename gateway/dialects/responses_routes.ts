@@ -16,7 +16,7 @@ async function recordedCall(context: Context, gateway: Gateway, id: string): Pro
   const caller = await callerOf(context, gateway, principal);
   if (!caller || callId === null) return undefined;
   const calls = await gateway.store.calls(caller.identity.rolloutId, caller.identity.attemptId);
-  return calls.find((call) => call.id === callId && call.own && call.dialect === responses.name);
+  return calls.find((call) => call.id === callId && call.dialect === responses.name);
 }
 
 async function retrieve(context: Context, gateway: Gateway): Promise<Response> {

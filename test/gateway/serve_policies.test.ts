@@ -46,6 +46,28 @@ describe("leyden serve --policy null", () => {
   });
 });
 
+describe("a long prompt", () => {
+  it("is encoded beside the gateway, which answers others meanwhile", async () => {
+    const served = await startServed(["--model", model, "--policy=null"]);
+    const client = new Client(served);
+    let isEncoded = false;
+    const content = "a word and another one, ".repeat(15_000);
+    const long = read(client.post("/v1/messages/count_tokens", { messages: [{ role: "user", content }] }));
+    void long.then(() => {
+      isEncoded = true;
+    });
+    let answered = 0;
+    while (!isEncoded) {
+      await read(client.get("/healthz"));
+      answered++;
+    }
+    expect((await long).body).toMatchObject({ input_tokens: expect.any(Number) });
+    // One or two while the body is on its way; hundreds while it is encoded.
+    expect(answered).toBeGreaterThan(20);
+    expect(await served.stop()).toBe(0);
+  });
+});
+
 describe("leyden serve --alias", () => {
   it("is another name of a model, and names each once", async () => {
     const served = await startServed(["--model", model, "--policy=null", "--alias=small=policy", "--alias=big=other"]);

@@ -1,0 +1,75 @@
+/** A codec behind a port: what goes in comes out as it would here, faults keep their codes, a dead worker ends all calls. */
+import { describe, expect, it } from "vitest";
+import type { ChatRequest, RecordedCall } from "../../src/schema/chat.ts";
+import type { WorkerPort } from "../../src/schema/platform.ts";
+import { chatmlTemplate } from "../../src/text/chatml.ts";
+import { CodecClient, serveCodec } from "../../src/text/codec_port.ts";
+import { tinyFormat } from "./formats.ts";
+
+/** Two ends of a channel whose messages are cloned, as between threads. */
+function channel(): [WorkerPort, WorkerPort] {
+  const receivers: ((message: unknown) => void)[] = [() => {}, () => {}];
+  const end = (own: number): WorkerPort => ({
+    post: (message) => queueMicrotask(() => receivers[1 - own]?.(structuredClone(message))),
+    onMessage: (receive) => {
+      receivers[own] = receive;
+    },
+  });
+  return [end(0), end(1)];
+}
+
+const format = tinyFormat(chatmlTemplate);
+
+function open(): CodecClient {
+  const [here, there] = channel();
+  serveCodec(format, there);
+  return new CodecClient(here);
+}
+
+const request: ChatRequest = { messages: [{ role: "user", content: "hello there" }] };
+
+describe("a codec behind a port", () => {
+  it("encodes as it does here, continuations included", async () => {
+    const client = open();
+    const first = format.encodeRequest(request, []);
+    expect(await client.encodeRequest(request, [])).toEqual(first);
+    const reply = { role: "assistant" as const, content: "fine" };
+    const replyIds = Int32Array.from([...format.tokenizer.encode("fine"), ...format.stopIds.slice(0, 1)]);
+    const recorded: RecordedCall = { id: "a", request, reply, promptIds: first.ids, replyIds };
+    const next: ChatRequest = { messages: [...request.messages, reply, { role: "user", content: "go on" }] };
+    const prompt = await client.encodeRequest(next, [recorded]);
+    expect(prompt).toEqual(format.encodeRequest(next, [recorded]));
+    expect([prompt.parentCall, prompt.prefixLength]).toEqual(["a", first.ids.length + replyIds.length]);
+    expect(await client.encodeText("a<|im_end|>", false)).toEqual(format.encodeText("a<|im_end|>", false));
+    expect(await client.encodeText("", true)).toEqual(new Int32Array(0));
+  });
+
+  it("answers several calls in their order, and their faults with their codes", async () => {
+    const client = open();
+    const image: ChatRequest = { messages: [{ role: "user", content: [{ type: "image_url" }] }] };
+    const order: string[] = [];
+    const all = await Promise.allSettled([
+      client.encodeRequest(request, []).then(() => order.push("a")),
+      client.encodeRequest(image, []).catch((thrown: unknown) => {
+        order.push("b");
+        throw thrown;
+      }),
+      client.encodeText("x", false).then(() => order.push("c")),
+    ]);
+    expect(order).toEqual(["a", "b", "c"]);
+    expect(all[1]).toMatchObject({
+      status: "rejected",
+      reason: { code: "unsupported_content", do: "Send text only; the model reads nothing else.", exitCode: 4 },
+    });
+  });
+
+  it("rejects what waits, and what comes later, when its worker is gone", async () => {
+    const [here] = channel();
+    const client = new CodecClient(here);
+    const waiting = client.encodeText("x", false);
+    const gone = new Error("gone");
+    client.fail(gone);
+    await expect(waiting).rejects.toBe(gone);
+    await expect(client.encodeText("y", false)).rejects.toBe(gone);
+  });
+});
