@@ -75,6 +75,13 @@ describe("replies under a constraint", () => {
     }
   });
 
+  it("have no run of white space between their parts", async () => {
+    const constraint = await constraints.compile({ kind: "json_schema", schema: city });
+    for (const id of format.tokenizer.encode("{ ")) await constraint.accept(id);
+    expect((await allowed(constraint)).map((id) => format.tokenizer.decode([id]))).toEqual(['"']);
+    constraint.dispose();
+  });
+
   it("are JSON objects", async () => {
     for (let seed = 0; seed < 6; seed++) {
       const value: unknown = JSON.parse(await draw(constraints, { kind: "json_object" }, seed));

@@ -68,7 +68,8 @@ export class GrammarConstraints implements ConstraintCompiler {
       const { properties = {} } = schema as { properties?: object };
       if (form === "xml" && Object.keys(properties).length === 0) return 'root ::= ""';
       const json = JSON.stringify(schema);
-      return library.Testings._jsonSchemaToEBNF(json, true, undefined, undefined, true, undefined, form);
+      // With white space free, a small model writes nothing else.
+      return library.Testings._jsonSchemaToEBNF(json, true, undefined, undefined, true, 1, form);
     };
     const format = await replyFormat(spec, structure, toEbnf);
     return grammars.compileStructuralTag({ type: "structural_tag", format });
