@@ -15,10 +15,10 @@ afterAll(() => rig?.close());
 
 const call = (id: string, name: string, args: string): ScriptedReply => ({ calls: [{ id, name, arguments: args }] });
 
-/** Spaces and escapes that no library would write itself: only the sampled tokens keep them. */
+/** Spaces, escapes and thinking that not every library sends back: only the sampled tokens keep them. */
 const work: readonly ScriptedReply[] = [
   { text: "First the sum.", ...call("call_sum", "add", '{"a": 2,  "b": 3}') },
-  { ...call("call_code", "lookup", '{"name":"the r\\u00f6om"}') },
+  { reasoning: "Which room?", ...call("call_code", "lookup", '{"name":"the r\\u00f6om"}') },
   { text: "It is 5, and the code is 4711.\n" },
 ];
 const handoff: readonly ScriptedReply[] = [call("call_over", "transfer_to_Clerk", "{}"), ...work];
@@ -95,7 +95,7 @@ describe("programs on other people's libraries", () => {
     });
     expect(heardBy(run.stdout)).toEqual(asHeard(heard));
     const said = run.records.map((record) => rig.said(record));
-    expect(said).toEqual(script.map((reply) => ({ sampled: wanted(reply), shown: wanted(reply), exact: true })));
+    expect(said).toEqual(script.map(wanted));
     expect(run.records.map((record) => [record.dialect, record.delivery])).toEqual(
       script.map(() => [dialect, "delivered"]),
     );

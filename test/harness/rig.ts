@@ -84,8 +84,13 @@ export class HarnessRig implements ReplySource {
     const message = dialectNamed(record.dialect)?.replyMessage(record.response);
     const calls = message?.tool_calls ?? [];
     return {
-      sampled: { text: parsed.content ?? "", calls: parsed.toolCalls },
-      shown: { text: textOf(message?.content), calls: calls.map((call) => call.function) },
+      sampled: { text: parsed.content ?? "", reasoning: parsed.reasoningContent, calls: parsed.toolCalls },
+      shown: {
+        text: textOf(message?.content),
+        reasoning: message?.reasoning_content ?? null,
+        // Some dialects carry arguments as objects, which keep what they mean and not how they were written.
+        calls: calls.map((call) => called(call.function.name, JSON.parse(call.function.arguments))),
+      },
       exact: record.tokens.logprobs.every((logprob) => Number.isFinite(logprob) && logprob < 0),
     };
   }
@@ -102,7 +107,17 @@ function textOf(content: unknown): string {
   return Array.isArray(content) ? content.map((part: { text?: string }) => part.text ?? "").join("") : "";
 }
 
-/** A scripted reply in the form of `HarnessRig.said`. */
-export function wanted({ text = "", calls = [] }: ScriptedReply): unknown {
-  return { text, calls: calls.map(({ name, arguments: args = "{}" }) => ({ name, arguments: args })) };
+function called(name: string, args: unknown): { name: string; arguments: unknown } {
+  return { name, arguments: args };
+}
+
+/** What `HarnessRig.said` says of a scripted reply. */
+export function wanted(reply: ScriptedReply): ReturnType<HarnessRig["said"]> {
+  const { text = "", calls = [] } = reply;
+  const said = { text, reasoning: reply.reasoning ?? null };
+  return {
+    sampled: { ...said, calls: calls.map(({ name, arguments: args = "{}" }) => called(name, args)) },
+    shown: { ...said, calls: calls.map(({ name, arguments: args = "{}" }) => called(name, JSON.parse(args))) },
+    exact: true,
+  };
 }

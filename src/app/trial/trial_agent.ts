@@ -8,13 +8,6 @@ import type { ScriptedReply } from "../../schema/script.ts";
 /** Variables of ours that a harness may see besides those it is given: its own settings stay out of a trial. */
 const inherited = ["PATH", "LANG", "LC_ALL", "TERM", "SystemRoot", "ComSpec", "PATHEXT"];
 
-/** What an agent program that Leyden knows is started with. */
-export interface PlacedHarness {
-  readonly agent: AgentCommand;
-  /** What a scripted policy makes it do. */
-  readonly trial: readonly ScriptedReply[];
-}
-
 /** Folders of a trial: `workspace` is the agent's, `home` holds its settings. */
 export function trialFolders(files: Files, folder: string): { workspace: string; home: string; temp: string } {
   return {

@@ -1,4 +1,4 @@
-import { type Harness, trialAnswer, trialCall } from "./harness.ts";
+import { type Harness, trialAnswer, trialCommand, trialReading } from "./harness.ts";
 
 /** Claude Code, over Anthropic Messages. */
 export const claudeCode: Harness = {
@@ -20,8 +20,8 @@ export const claudeCode: Harness = {
   },
   files: {},
   trial: [
-    trialCall("I will run it.", "Bash", { command: "echo hi", description: "Print hi" }),
-    trialCall("Now the file.", "Read", { file_path: "{workspace}/README.md" }),
+    trialCommand("Bash", { command: "echo hi", description: "Print hi" }),
+    trialReading("Read", { file_path: "{workspace}/README.md" }),
     trialAnswer,
   ],
   sideCalls: 0,

@@ -1,4 +1,4 @@
-import { type Harness, trialAnswer, trialCall } from "./harness.ts";
+import { type Harness, trialAnswer, trialCommand, trialReading } from "./harness.ts";
 
 const config = `model = "{model}"
 model_provider = "gateway"
@@ -28,8 +28,8 @@ export const codex: Harness = {
   env: { CODEX_HOME: "{home}/.codex", GATEWAY_KEY: "{key}" },
   files: { ".codex/config.toml": config },
   trial: [
-    trialCall("I will run it.", "exec_command", { cmd: "echo hi" }),
-    trialCall("Now the file.", "exec_command", { cmd: "cat {workspace}/README.md" }),
+    trialCommand("exec_command", { cmd: "echo hi" }),
+    trialReading("exec_command", { cmd: "cat {workspace}/README.md" }),
     trialAnswer,
   ],
   sideCalls: 0,

@@ -1,4 +1,4 @@
-import { type Harness, trialAnswer, trialCall } from "./harness.ts";
+import { type Harness, trialAnswer, trialCommand, trialReading } from "./harness.ts";
 
 const settings = {
   security: { auth: { selectedType: "gemini-api-key" } },
@@ -16,8 +16,8 @@ export const geminiCli: Harness = {
   env: { GOOGLE_GEMINI_BASE_URL: "{native_url}", GEMINI_API_KEY: "{key}", GEMINI_CLI_TRUST_WORKSPACE: "true" },
   files: { ".gemini/settings.json": JSON.stringify(settings) },
   trial: [
-    trialCall("I will run it.", "run_shell_command", { command: "echo hi" }),
-    trialCall("Now the file.", "read_file", { file_path: "{workspace}/README.md" }),
+    trialCommand("run_shell_command", { command: "echo hi" }),
+    trialReading("read_file", { file_path: "{workspace}/README.md" }),
     trialAnswer,
   ],
   sideCalls: 0,

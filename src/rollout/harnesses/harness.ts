@@ -23,9 +23,20 @@ export interface Harness {
   readonly sideCalls: number;
 }
 
-/** A tool call of a trial. */
-export function trialCall(text: string, name: string, args: Readonly<Record<string, unknown>>): ScriptedReply {
-  return { text, calls: [{ name, arguments: JSON.stringify(args) }] };
+type Arguments = Readonly<Record<string, unknown>>;
+
+/** The trial's first turn: the harness's tool for shell commands. */
+export function trialCommand(tool: string, args: Arguments): ScriptedReply {
+  return { text: "I will run it.", calls: [{ name: tool, arguments: JSON.stringify(args) }] };
+}
+
+/** The trial's second turn, after some thinking: the tool that reads a file. */
+export function trialReading(tool: string, args: Arguments): ScriptedReply {
+  return {
+    reasoning: "The file is next.",
+    text: "Now the file.",
+    calls: [{ name: tool, arguments: JSON.stringify(args) }],
+  };
 }
 
 /** What every trial says at its end. */

@@ -1,4 +1,4 @@
-import { type Harness, trialAnswer, trialCall } from "./harness.ts";
+import { type Harness, trialAnswer, trialCommand, trialReading } from "./harness.ts";
 
 const config = {
   $schema: "https://opencode.ai/config.json",
@@ -37,8 +37,8 @@ export const opencode: Harness = {
   files: {},
   trial: [
     { text: "Saying hi", when: "title generator" },
-    trialCall("I will run it.", "bash", { command: "echo hi", description: "Print hi" }),
-    trialCall("Now the file.", "read", { filePath: "{workspace}/README.md" }),
+    trialCommand("bash", { command: "echo hi", description: "Print hi" }),
+    trialReading("read", { filePath: "{workspace}/README.md" }),
     trialAnswer,
   ],
   sideCalls: 1,

@@ -1,4 +1,4 @@
-import { type Harness, trialAnswer, trialCall } from "./harness.ts";
+import { type Harness, trialAnswer, trialCommand, trialReading } from "./harness.ts";
 
 const models = {
   providers: {
@@ -30,8 +30,8 @@ export const pi: Harness = {
   env: { PI_CODING_AGENT_DIR: "{home}/.pi/agent", PI_OFFLINE: "1", PI_SKIP_VERSION_CHECK: "1" },
   files: { ".pi/agent/models.json": JSON.stringify(models) },
   trial: [
-    trialCall("I will run it.", "bash", { command: "echo hi" }),
-    trialCall("Now the file.", "read", { path: "{workspace}/README.md" }),
+    trialCommand("bash", { command: "echo hi" }),
+    trialReading("read", { path: "{workspace}/README.md" }),
     trialAnswer,
   ],
   sideCalls: 0,

@@ -1,4 +1,4 @@
-import { type Harness, trialAnswer, trialCall } from "./harness.ts";
+import { type Harness, trialAnswer, trialCommand, trialReading } from "./harness.ts";
 
 const settings = {
   telemetry: { enabled: false },
@@ -15,8 +15,8 @@ export const qwenCode: Harness = {
   env: { OPENAI_BASE_URL: "{openai_url}", OPENAI_API_KEY: "{key}", OPENAI_MODEL: "{model}" },
   files: { ".qwen/settings.json": JSON.stringify(settings) },
   trial: [
-    trialCall("I will run it.", "run_shell_command", { command: "echo hi", is_background: false }),
-    trialCall("Now the file.", "read_file", { file_path: "{workspace}/README.md" }),
+    trialCommand("run_shell_command", { command: "echo hi", is_background: false }),
+    trialReading("read_file", { file_path: "{workspace}/README.md" }),
     trialAnswer,
   ],
   sideCalls: 0,
