@@ -3,6 +3,7 @@ import type { WeightType } from "../model/parameter_layout.ts";
 import type { KvFormat } from "../ops/kv_pages.ts";
 import type { InFlightPolicy } from "../schedule/device_schedule.ts";
 import type { AdapterOptions } from "../schema/lora.ts";
+import type { MomentType } from "../train/moments.ts";
 
 /** How an engine is opened: plain data, so that it can be sent to a worker. */
 export interface EngineOptions {
@@ -37,6 +38,8 @@ export interface EngineOptions {
   microBatchTokens: number;
   /** Lowest blocks that backward computes again; "auto" lets the memory plan choose. */
   recomputedLayers: number | "auto";
+  /** How the optimizer's moments are held. */
+  optimizerStates: MomentType;
   /** What an update does about sequences in flight, and how many steps of inference may go before a training quantum. */
   inFlight: InFlightPolicy;
   stepsPerQuantum: number;
@@ -66,6 +69,7 @@ export const engineDefaults: Readonly<Omit<EngineOptions, "modelFolder">> = Obje
   burst: 4,
   microBatchTokens: 0,
   recomputedLayers: "auto",
+  optimizerStates: "f32",
   inFlight: "drain",
   stepsPerQuantum: 1,
   memoryBytes: 0,

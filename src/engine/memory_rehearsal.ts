@@ -13,6 +13,7 @@ import { ScorePlan } from "../model/score_plan.ts";
 import { powerOfTwo } from "../model/sized_plan.ts";
 import { pageTokens } from "../ops/kv_pages.ts";
 import type { LoraConfig } from "../schema/lora.ts";
+import type { MomentType } from "../train/moments.ts";
 import { Trainer } from "../train/trainer.ts";
 
 /** What works on a device, whatever the numbers of tokens turn out to be. */
@@ -26,6 +27,8 @@ export interface Rehearsed {
   readonly training: {
     /** Rows are scored by a reference policy first. */
     readonly reference: boolean;
+    /** How the optimizer's moments are held; default f32. */
+    readonly moments?: MomentType;
   } | null;
   /** How sequences are drawn; null for a program that only trains. */
   readonly inference: Omit<RunnerOptions, "pageCount"> | null;
@@ -79,10 +82,11 @@ export class MemoryRehearsal {
     const { pool } = this.model.device;
     const before = pool.usage.bytes;
     const sizes = { tokens, records: powerOfTwo(tokens) };
-    const options = { microBatchTokens: tokens, recomputedLayers, clock: stillClock };
+    const { reference, moments = "f32" } = this.what.training;
+    const options = { microBatchTokens: tokens, recomputedLayers, moments, clock: stillClock };
     const trainers = this.policies.map((policy) => new Trainer(policy, options));
     const optimizer = pool.usage.bytes - before;
-    const scored = this.what.training.reference ? new ScorePlan(this.model, tokens).measure(sizes) : 0;
+    const scored = reference ? new ScorePlan(this.model, tokens).measure(sizes) : 0;
     // After a step the weights are copied to the host.
     const copied = Math.max(...this.policies.map((policy) => Math.min(policy.trained.bytes, transferBytes)));
     const plans = trainers.reduce((bytes, trainer) => bytes + trainer.measure(sizes), scored + copied);

@@ -95,7 +95,7 @@ export class ModelParts implements EngineParts {
       model,
       adapters,
       inference: { pageCount: this.pageCount, kvFormat, contextLength, maxSequences, prefillTokens, burst },
-      training: options.train ? { microBatchTokens, recomputedLayers, clock } : null,
+      training: options.train ? { microBatchTokens, recomputedLayers, moments: options.optimizerStates, clock } : null,
       scoredTokens: this.info.microBatchTokens || contextLength,
     });
     this.reference = reference == null ? null : new ReferencePolicy(reference, microBatchTokens);
@@ -252,7 +252,7 @@ function memoryRequest({ model, adapters = [], reference, critic, options }: Mod
     config: model.config,
     weights: model.type,
     adapters: adapters.map((a) => ({ name: a.name, lora: a.config })),
-    training: options.train ? { reference: reference != null } : null,
+    training: options.train ? { reference: reference != null, moments: options.optimizerStates } : null,
     inference: { contextLength: longest, maxSequences, prefillTokens, burst, kvFormat },
     ...(options.microBatchTokens === 0 ? {} : { microBatchTokens: options.microBatchTokens }),
     ...(options.kvTokens === 0 ? {} : { kvTokens: options.kvTokens }),

@@ -2,7 +2,7 @@ import { FormatError } from "../core/errors.ts";
 import { type Shape, sameShape } from "../core/shape.ts";
 import type { DecoderDescription } from "./decoder.ts";
 import type { Family, FileTensor } from "./families/family.ts";
-import type { PackedTensors } from "./packed_tensors.ts";
+import type { TensorSink } from "./packed_tensors.ts";
 
 /** Named tensors to load from: an open model folder, or a file in memory. */
 export interface WeightSource {
@@ -41,7 +41,7 @@ export function savedForm(family: Family, d: DecoderDescription): SavedForm {
  * names and shapes are known to fit.
  * @throws FormatError "tensor_missing" | "tensor_shape" | "tensor_unknown" naming the tensors
  */
-export async function loadWeights(source: WeightSource, form: SavedForm, parameters: PackedTensors): Promise<void> {
+export async function loadWeights(source: WeightSource, form: SavedForm, parameters: TensorSink): Promise<void> {
   const matches = matchTensors(source, form);
   for (const { tensor, sourceName } of matches) {
     parameters.write(tensor.parameter, await source.read(sourceName), tensor.offset);

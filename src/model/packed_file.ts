@@ -3,20 +3,20 @@ import { encodeSafetensors, type TensorSource } from "../io/safetensors.ts";
 import { loadWeights, type SavedForm, type WeightSource } from "./load_weights.ts";
 import { memoryWeights } from "./memory_weights.ts";
 import { namedTensors } from "./model.ts";
-import type { PackedTensors } from "./packed_tensors.ts";
+import type { ParameterReader, TensorSink } from "./packed_tensors.ts";
 
-/** Sets of packed tensors of one form, by the prefix their names get in a file. */
-export type PackedSets = Readonly<Record<string, PackedTensors>>;
+/** Sets of tensors of one form, by the prefix their names get in a file. */
+type Sets<T> = Readonly<Record<string, T>>;
 
 /** Several sets (optimizer moments, say) as the bytes of one safetensors file, f32. */
 export async function encodePacked(
   form: SavedForm,
-  sets: PackedSets,
+  sets: Sets<ParameterReader>,
   metadata: Record<string, string>,
 ): Promise<Uint8Array> {
   const tensors: TensorSource[] = [];
   for (const [prefix, packed] of Object.entries(sets)) {
-    tensors.push(...namedTensors(form, await packed.toHost(), "F32", prefix));
+    tensors.push(...namedTensors(form, packed, "F32", prefix));
   }
   return encodeSafetensors(tensors, metadata);
 }
@@ -28,7 +28,7 @@ export async function encodePacked(
  */
 export async function decodePacked(
   form: SavedForm,
-  sets: PackedSets,
+  sets: Sets<TensorSink>,
   name: string,
   bytes: Uint8Array,
 ): Promise<Readonly<Record<string, string>>> {

@@ -35,11 +35,17 @@ export interface ParameterReader {
   read(name: string, offset?: number, count?: number): Promise<Float32Array>;
 }
 
+/** Whatever takes a model's parameters, tensor by tensor of a file. */
+export interface TensorSink {
+  /** Values of a parameter from its element `offset` on. */
+  write(name: string, values: Float32Array, offset?: number): void;
+}
+
 /**
  * Tensors of one layout in packed device buffers: parameters, gradients, or a moment of the optimizer. They are f32 on
  * the outside, whatever type the layout holds them in.
  */
-export class PackedTensors implements ParameterReader {
+export class PackedTensors implements ParameterReader, TensorSink {
   readonly layout: ParameterLayout;
   readonly label: string;
   private readonly device: Device;

@@ -29,7 +29,15 @@ export interface AdamwSettings {
   weightDecay: number;
 }
 
-const names = ["keep", "one_minus_beta1", "beta2", "one_minus_beta2", "step_size", "root_correction", "eps"] as const;
+export const adamwScalarNames = [
+  "keep",
+  "one_minus_beta1",
+  "beta2",
+  "one_minus_beta2",
+  "step_size",
+  "root_correction",
+  "eps",
+] as const;
 
 /**
  * Records one AdamW step in place, scaled and skipped as `stats` says. Its numbers are the plan's values "adamw.…",
@@ -43,7 +51,7 @@ export function adamw(plan: PlanBuilder, { params, grads, m, v, stats }: AdamwIn
   requireDims("adamw.stats", [4], stats, "Pass what gradNorm wrote.");
   const grid = elementGrid(plan.device);
   const [gradParts, mParts, vParts] = [grads, m, v].map((t) => bindingWindows(plan.device, t, windowBytes));
-  const scalars = Object.fromEntries(names.map((name) => [name, plan.scalar(`adamw.${name}`)]));
+  const scalars = Object.fromEntries(adamwScalarNames.map((name) => [name, plan.scalar(`adamw.${name}`)]));
   for (const [i, window] of bindingWindows(plan.device, params, windowBytes).entries()) {
     plan.dispatch(adamwKernel, {
       tensors: {
@@ -85,7 +93,7 @@ function checkSettings(settings: AdamwSettings): void {
 export function adamwValues(settings: AdamwSettings, step: number): PlanValues {
   checkSettings(settings);
   const { learningRate, beta1, beta2, eps, weightDecay } = settings;
-  const values: Record<(typeof names)[number], number> = {
+  const values: Record<(typeof adamwScalarNames)[number], number> = {
     keep: 1 - learningRate * weightDecay,
     one_minus_beta1: 1 - beta1,
     beta2,

@@ -1,6 +1,5 @@
-import { FormatError, LeydenError } from "../core/errors.ts";
+import { LeydenError } from "../core/errors.ts";
 import type { Model } from "../model/model.ts";
-import { decodePacked, encodePacked } from "../model/packed_file.ts";
 import { PackedTensors } from "../model/packed_tensors.ts";
 import { valueColumns } from "../ops/value_head.ts";
 import type { TrainRow } from "../schema/engine.ts";
@@ -73,20 +72,12 @@ export class Critic {
 
   /** The optimizer's moments as the bytes of a safetensors file. */
   optimizerFile(): Promise<Uint8Array> {
-    return encodePacked(this.model.savedForm, this.optimizer.moments, { steps: String(this.optimizer.steps) });
+    return this.optimizer.encode(this.model.savedForm);
   }
 
   /** Continues from what `optimizerFile` returned. @throws FormatError when it is another model's or damaged */
   async restoreOptimizer(bytes: Uint8Array): Promise<void> {
-    const name = "critic/optimizer.safetensors";
-    const { steps } = await decodePacked(this.model.savedForm, this.optimizer.moments, name, bytes);
-    const count = Number(steps);
-    if (!Number.isSafeInteger(count) || count < 0) {
-      throw new FormatError("optimizer_state", `${name} states the step count "${steps}".`, {
-        do: "Resume from a checkpoint that Leyden saved.",
-      });
-    }
-    this.optimizer.steps = count;
+    await this.optimizer.restore(this.model.savedForm, "critic/optimizer.safetensors", bytes);
   }
 
   /** Releases everything but the model. */

@@ -1,16 +1,19 @@
+import { FormatError } from "../core/errors.ts";
 import type { Device } from "../gpu/device.ts";
 import type { Plan } from "../gpu/plan.ts";
 import { PlanBuilder } from "../gpu/plan_builder.ts";
-import type { Tensor } from "../gpu/tensor.ts";
-import { PackedTensors } from "../model/packed_tensors.ts";
-import { adamw, adamwValues } from "../ops/adamw.ts";
+import type { SavedForm } from "../model/load_weights.ts";
+import { decodePacked, encodePacked } from "../model/packed_file.ts";
+import type { PackedTensors } from "../model/packed_tensors.ts";
+import { adamwValues } from "../ops/adamw.ts";
 import { decodeGradNorm, gradNorm } from "../ops/grad_norm.ts";
 import type { OptimizerConfig } from "../schema/loss.ts";
+import { FullMoments, type Moments, type MomentType, SmallMoments } from "./moments.ts";
 
 /** Clipped AdamW over packed parameters; the gradient's norm, the clipping and the skip are decided on the device. */
 export class Optimizer {
-  /** Running means of the gradient and of its square, under torch.optim.AdamW's names. */
-  readonly moments: Readonly<Record<"exp_avg." | "exp_avg_sq.", PackedTensors>>;
+  /** Running means of the gradient and of its square. */
+  private readonly moments: Moments;
   /** Steps taken; those skipped do not count. */
   steps = 0;
   private readonly device: Device;
@@ -19,25 +22,51 @@ export class Optimizer {
   private plan: Promise<Plan> | undefined;
 
   /** @throws DeviceError "device_memory" */
-  constructor(device: Device, parameters: PackedTensors, gradients: PackedTensors) {
+  constructor(device: Device, parameters: PackedTensors, gradients: PackedTensors, type: MomentType = "f32") {
     this.device = device;
     this.parameters = parameters;
     this.gradients = gradients;
-    this.moments = {
-      "exp_avg.": new PackedTensors(device, parameters.layout, "first_moment"),
-      "exp_avg_sq.": new PackedTensors(device, parameters.layout, "second_moment"),
-    };
+    this.moments =
+      type === "f32" ? new FullMoments(device, parameters.layout) : new SmallMoments(device, parameters.layout);
   }
 
   /** One step on `factor` times the present gradients; with a gradient that is not finite nothing changes. */
   async step(config: OptimizerConfig, factor = 1): Promise<{ gradNorm: number; finite: boolean }> {
     this.plan ??= this.record().build();
     const plan = await this.plan;
-    const values = { ...adamwValues(config, this.steps + 1), maxGradNorm: config.maxGradNorm, factor };
+    const values = {
+      ...adamwValues(config, this.steps + 1),
+      maxGradNorm: config.maxGradNorm,
+      factor,
+      "adamw8.seed": this.steps + 1,
+    };
     const { stats } = await plan.run(values, {});
     const { norm, skipped } = decodeGradNorm(stats as Float32Array);
     if (!skipped) this.steps++;
     return { gradNorm: norm, finite: !skipped };
+  }
+
+  /** Moments as the bytes of a safetensors file, with the number of steps in its metadata. */
+  async encode(form: SavedForm): Promise<Uint8Array> {
+    return encodePacked(form, await this.moments.toHost(), { steps: String(this.steps) });
+  }
+
+  /**
+   * Continues from what `encode` returned.
+   * @throws FormatError "optimizer_state" when it states no step count; or what `decodePacked` throws
+   */
+  async restore(form: SavedForm, name: string, bytes: Uint8Array): Promise<void> {
+    let metadata: Readonly<Record<string, string>> = {};
+    await this.moments.load(async (sets) => {
+      metadata = await decodePacked(form, sets, name, bytes);
+    });
+    const steps = Number(metadata.steps);
+    if (!Number.isSafeInteger(steps) || steps < 0) {
+      throw new FormatError("optimizer_state", `${name} states the step count "${metadata.steps}".`, {
+        do: "Resume from a checkpoint that Leyden saved.",
+      });
+    }
+    this.steps = steps;
   }
 
   dispose(): void {
@@ -46,7 +75,7 @@ export class Optimizer {
       (plan) => plan.dispose(),
       () => undefined,
     );
-    for (const moment of Object.values(this.moments)) moment.dispose();
+    this.moments.dispose();
   }
 
   /** Bytes of its plan, on a counting device. */
@@ -59,14 +88,7 @@ export class Optimizer {
     const stats = builder.temp([4], "stats");
     const grads = this.gradients.segments();
     gradNorm(builder, grads, stats, { maxNorm: builder.scalar("maxGradNorm"), factor: builder.scalar("factor") });
-    const [params, m, v] = [this.parameters, ...Object.values(this.moments)].map((p) => p.segments()) as [
-      Tensor[],
-      Tensor[],
-      Tensor[],
-    ];
-    for (const [i, segment] of params.entries()) {
-      adamw(builder, { params: segment, grads: grads[i] as Tensor, m: m[i] as Tensor, v: v[i] as Tensor, stats });
-    }
+    this.moments.record(builder, { params: this.parameters.segments(), grads, stats });
     builder.output("stats", stats);
     return builder;
   }

@@ -1,6 +1,4 @@
-import { FormatError } from "../core/errors.ts";
 import type { Tensor } from "../gpu/tensor.ts";
-import { decodePacked, encodePacked } from "../model/packed_file.ts";
 import { PackedTensors } from "../model/packed_tensors.ts";
 import type { Policy } from "../model/policy.ts";
 import { ScorePlan } from "../model/score_plan.ts";
@@ -11,12 +9,16 @@ import type { LossConfig, OptimizerConfig } from "../schema/loss.ts";
 import { StepUnits } from "./batch_units.ts";
 import { GradientPlan, type GradientPlanOptions } from "./gradient_plan.ts";
 import { type MicroBatch, packRows } from "./micro_batches.ts";
+import type { MomentType } from "./moments.ts";
 import { Optimizer } from "./optimizer.ts";
 import { type RecordStatistics, StepStatistics, statColumns } from "./step_statistics.ts";
 import { keepsOrder, TiedHeadGradient } from "./tied_head.ts";
 
 /** How a trainer works; a step of more tokens than a micro-batch is split and its gradients summed. */
-export type TrainerOptions = GradientPlanOptions;
+export interface TrainerOptions extends GradientPlanOptions {
+  /** How the optimizer's moments are held; default f32. */
+  readonly moments?: MomentType;
+}
 
 /** What a step may be watched or interrupted by. */
 export interface StepHooks {
@@ -62,7 +64,7 @@ export class Trainer {
     // Refuses frozen weights before anything is allocated.
     trained.segments();
     this.gradients = new PackedTensors(device, trained.layout, "gradients");
-    this.optimizer = new Optimizer(device, trained, this.gradients);
+    this.optimizer = new Optimizer(device, trained, this.gradients, options.moments);
     const own = model.gradients(this.gradients);
     const apart = model.description.tiedHead && own.head !== undefined && own.embed !== undefined && keepsOrder(device);
     this.tiedHead = apart ? new TiedHeadGradient(device, own.embed as Tensor) : null;
@@ -181,23 +183,15 @@ export class Trainer {
 
   /** The optimizer's moments as the bytes of a safetensors file, with the number of steps in its metadata. */
   optimizerFile(): Promise<Uint8Array> {
-    return encodePacked(this.model.savedForm, this.optimizer.moments, { steps: String(this.optimizer.steps) });
+    return this.optimizer.encode(this.model.savedForm);
   }
 
   /**
    * Continues from what `optimizerFile` returned.
-   * @throws FormatError "optimizer_state" when it states no step count; or what `decodePacked` throws
+   * @throws FormatError as Optimizer.restore
    */
   async restoreOptimizer(bytes: Uint8Array): Promise<void> {
-    const name = "optimizer.safetensors";
-    const metadata = await decodePacked(this.model.savedForm, this.optimizer.moments, name, bytes);
-    const steps = Number(metadata.steps);
-    if (!Number.isSafeInteger(steps) || steps < 0) {
-      throw new FormatError("optimizer_state", `${name} states the step count "${metadata.steps}".`, {
-        do: "Resume from a checkpoint that Leyden saved.",
-      });
-    }
-    this.optimizer.steps = steps;
+    await this.optimizer.restore(this.model.savedForm, "optimizer.safetensors", bytes);
   }
 
   /** Bytes of the plans of a step whose largest micro-batch has these sizes, on a counting device. */

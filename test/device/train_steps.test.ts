@@ -118,6 +118,34 @@ describe("training steps", () => {
     expect(hashes[0]).toBe(hashes[1]);
   });
 
+  it("learns with 8-bit moments as with f32 ones, and continues from their file bit by bit", async () => {
+    const rows = randomRows(6, 40, new Rng(seedKey(21)));
+    const losses: number[][] = [];
+    for (const moments of ["f32", "int8"] as const) {
+      const { model, trainer } = await open(llamaConfig, 256, { moments });
+      const own: number[] = [];
+      for (let i = 0; i < 12; i++) own.push((await trainer.step(rows, crossEntropy, adamw)).loss);
+      losses.push(own);
+      const again = await open(llamaConfig, 256, { moments });
+      for (const name of model.parameters.layout.parameters.keys()) {
+        again.model.parameters.write(name, await model.parameters.read(name));
+      }
+      await again.trainer.restoreOptimizer(await trainer.optimizerFile());
+      await trainer.step(rows, crossEntropy, adamw);
+      await again.trainer.step(rows, crossEntropy, adamw);
+      expect(await again.model.sha256()).toBe(await model.sha256());
+      for (const each of [{ model, trainer }, again]) {
+        each.trainer.dispose();
+        each.model.dispose();
+      }
+    }
+    const [full, small] = losses as [number[], number[]];
+    expect(small[0]).toBe(full[0]);
+    expect(small.at(-1)).toBeLessThan(0.7 * (small[0] as number));
+    const progress = (full[0] as number) - (full.at(-1) as number);
+    expect(Math.abs((small.at(-1) as number) - (full.at(-1) as number))).toBeLessThan(0.05 * progress);
+  });
+
   it("frees everything", async () => {
     const device = await testDevice();
     const before = device.pool.usage.buffers;
