@@ -100,7 +100,7 @@ function checkRow(row: TrainRow, index: number, limits: RowLimits): void {
       "train_row_too_long",
       `Row ${index} has ${tokens} tokens; a micro-batch holds ${limits.microBatchTokens}.`,
       {
-        do: `Raise train.microBatchTokens to at least ${tokens}, or train on shorter rows.`,
+        do: `Set train.microBatchTokens to at least ${tokens}: blocks are then recomputed as the memory asks, and if that is not enough the plan says what to give model.memoryBytes. Or train on shorter rows.`,
         data: { row: index, tokens, microBatchTokens: limits.microBatchTokens },
       },
     );
