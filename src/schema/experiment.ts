@@ -180,7 +180,7 @@ export const experimentSchema: z.ZodType<ExperimentConfig> = z.strictObject({
       activeGroups: count.default(0),
       maxAge: count.default(4),
       inFlight: z.enum(["keep", "recompute"]).default("keep"),
-      stepsPerQuantum: positive.default(4),
+      stepsPerQuantum: positive.default(8),
     })
     .prefault({}),
   eval: z

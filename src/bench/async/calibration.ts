@@ -35,17 +35,17 @@ const decodeShapes = [
 ] as const;
 /** New tokens, and tokens before them that are cached, for the costs of prefill. */
 const prefillShapes = [
-  [48, 16],
-  [160, 16],
+  [88, 16],
+  [200, 16],
   [500, 16],
-  [48, 1024],
+  [88, 1024],
   [500, 1024],
 ] as const;
 /** Rows and tokens of each, for the costs of training. */
 const trainShapes = [
   [4, 128],
-  [4, 480],
-  [1, 1248],
+  [4, 600],
+  [1, 2400],
   [16, 96],
 ] as const;
 const decodedTokens = 33;
@@ -146,7 +146,7 @@ export class Calibrator {
     const [trainGroup = 0, trainToken = 0, trainPairs = 0] = fitCosts(features, values);
     // A pass is cut at every layer, forward and backward, and at the head.
     const quanta = 2 * asyncModel.num_hidden_layers + 2;
-    const quantumMs = (trainGroup + trainToken * 1248 + (trainPairs * 1248 * 480) / 2 / 1000) / quanta;
+    const quantumMs = (trainGroup + trainToken * 2400 + (trainPairs * 2400 * 600) / 2 / 1000) / quanta;
     return { costs: { trainGroup, trainToken, trainPairs, optimizer: optimizerMs }, quantumMs };
   }
 
@@ -196,7 +196,7 @@ export class Calibrator {
   }
 
   private row(tokens: number): TrainRow {
-    // As many records as the list has: replies of 16 tokens after prompts of 32.
+    // As many records as the list has: replies of 16 tokens after 72 others.
     const { replyTokens, toolTokens } = asyncWork;
     const src = Array.from({ length: tokens - 1 }, (_, t) => t).filter(
       (t) => t % (replyTokens + toolTokens) >= toolTokens,

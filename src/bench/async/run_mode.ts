@@ -50,8 +50,8 @@ export interface PieceResult extends AsyncPiece {
   readonly adapter: string;
 }
 
-const device = { maxSequences: 64, prefillTokens: 512, burst: 4, kvTokens: 65_536, microBatchTokens: 2048 } as const;
-const stepsPerQuantum = 4;
+const device = { maxSequences: 64, prefillTokens: 512, burst: 4, kvTokens: 131_072, microBatchTokens: 4096 } as const;
+const stepsPerQuantum = 8;
 const heldOutTasks = 64;
 const heldOutSamples = 2;
 
