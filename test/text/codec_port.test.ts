@@ -63,13 +63,51 @@ describe("a codec behind a port", () => {
     });
   });
 
+  it("serves what goes on before what begins, which still has its turn", async () => {
+    const client = open();
+    const order: string[] = [];
+    const long = (name: string) => client.encodeText(name, false).then(() => order.push(name));
+    const short = (name: string) => client.encodeText(name, true).then(() => order.push(name));
+    const shorts = Array.from({ length: 10 }, (_, at) => `s${at}`);
+    await Promise.all([long("first"), long("second"), ...shorts.map(short)]);
+    expect(order).toEqual(["first", ...shorts.slice(0, 8), "second", ...shorts.slice(8)]);
+  });
+
+  it("encodes a prompt that begins a conversation once, for all that begin with it", async () => {
+    const { encodeRequest } = format;
+    let encoded = 0;
+    format.encodeRequest = (...args) => {
+      encoded++;
+      return encodeRequest.apply(format, args);
+    };
+    const client = open();
+    const [a, b] = [await client.encodeRequest(request, []), await client.encodeRequest(request, [])];
+    await client.encodeRequest({ messages: [{ role: "user", content: "other" }] }, []);
+    format.encodeRequest = encodeRequest;
+    expect([encoded, b]).toEqual([2, a]);
+  });
+
+  it("goes on after a request that cannot be sent", async () => {
+    const client = open();
+    const [here] = channel();
+    const odd = new CodecClient({
+      ...here,
+      post: () => {
+        throw new Error("cannot be cloned");
+      },
+    });
+    await expect(odd.encodeText("x", false)).rejects.toThrow("cannot be cloned");
+    await expect(odd.encodeText("y", true)).rejects.toThrow("cannot be cloned");
+    expect(await client.encodeText("x", false)).toEqual(format.encodeText("x", false));
+  });
+
   it("rejects what waits, and what comes later, when its worker is gone", async () => {
     const [here] = channel();
     const client = new CodecClient(here);
-    const waiting = client.encodeText("x", false);
+    const waiting = [client.encodeText("x", false), client.encodeText("y", true), client.encodeText("z", false)];
     const gone = new Error("gone");
     client.fail(gone);
-    await expect(waiting).rejects.toBe(gone);
+    for (const one of waiting) await expect(one).rejects.toBe(gone);
     await expect(client.encodeText("y", false)).rejects.toBe(gone);
   });
 });
