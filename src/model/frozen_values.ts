@@ -34,6 +34,9 @@ export function fromInt8({ bytes, scales }: Int8Values): Float32Array {
   return Float32Array.from(bytes, (byte, i) => byte * (scales[Math.floor(i / blockColumns)] as number));
 }
 
+/** Magnitudes from here on round to infinity in f16. */
+const f16Overflow = 65520;
+
 /** Numbers of a part of a matrix in its own type, and the scales of its blocks for i8. */
 export interface EncodedValues {
   readonly values: Float32Array | Uint16Array | Int8Array;
@@ -50,14 +53,18 @@ export function encodeValues(name: string, dtype: DType, values: Float32Array): 
     return { values: bytes, scales };
   }
   if (dtype !== "f16") return { values };
-  const halves = new Float16Array(values);
-  const lost = values.findIndex((v, i) => Number.isFinite(v) && !Number.isFinite(halves[i]));
-  if (lost >= 0) {
-    throw new FormatError("weights_overflow", `Parameter "${name}" holds ${values[lost]}, too large for f16.`, {
+  let largest = 0;
+  for (let i = 0; i < values.length; i++) {
+    const size = Math.abs(values[i] as number);
+    if (size > largest && size !== Number.POSITIVE_INFINITY) largest = size;
+  }
+  if (largest >= f16Overflow) {
+    throw new FormatError("weights_overflow", `Parameter "${name}" holds ${largest}, too large for f16.`, {
       do: "Set model.weights to f32.",
-      data: { parameter: name, value: values[lost] },
+      data: { parameter: name, value: largest },
     });
   }
+  const halves = new Float16Array(values);
   return { values: new Uint16Array(halves.buffer, halves.byteOffset, halves.length) };
 }
 
