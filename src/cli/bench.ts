@@ -11,6 +11,7 @@ import {
 import { EnvironmentError } from "../core/errors.ts";
 import { didYouMean } from "../core/nearest.ts";
 import { type Device, openDevice } from "../gpu/device.ts";
+import { deviceOptions } from "../gpu/device_options.ts";
 import type { HostPlatform } from "../schema/platform.ts";
 import { UsageError } from "./args.ts";
 import { captureOutput } from "./capture_output.ts";
@@ -64,7 +65,7 @@ async function bench(context: CommandContext): Promise<number> {
       state: args.text("state") ?? null,
       note: (line) => context.note(line),
       async openDevice(): Promise<Device> {
-        const device = await openDevice(await platform.gpu());
+        const device = await openDevice(await platform.gpu(), deviceOptions(platform.env));
         adapter = device.caps.adapter;
         return device;
       },

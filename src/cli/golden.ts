@@ -1,5 +1,6 @@
 import { EnvironmentError } from "../core/errors.ts";
 import { type Device, openDevice } from "../gpu/device.ts";
+import { deviceOptions } from "../gpu/device_options.ts";
 import type { HostPlatform } from "../schema/platform.ts";
 import { captureOutput } from "./capture_output.ts";
 import type { Command, CommandContext } from "./command.ts";
@@ -56,7 +57,7 @@ async function runHere(
 ): Promise<void> {
   let opened: Promise<Device> | undefined;
   const device = (): Promise<Device> => {
-    opened ??= platform.gpu().then((gpu) => openDevice(gpu));
+    opened ??= platform.gpu().then((gpu) => openDevice(gpu, deviceOptions(platform.env)));
     return opened;
   };
   for (const item of items) report(await runGoldenItem({ files: platform.files, clock: platform.clock, device }, item));

@@ -1,4 +1,5 @@
 import { EnvironmentError } from "../core/errors.ts";
+import { deviceOptions } from "../gpu/device_options.ts";
 import type { HostPlatform } from "../schema/platform.ts";
 import type { GoldenPageGlobal, GoldenPageInput } from "./golden_page.ts";
 import type { GoldenItem } from "./golden_paths.ts";
@@ -70,8 +71,8 @@ async function optional<T>(load: () => Promise<T>, name: string): Promise<T> {
 }
 
 /** The items' files, to be written under the page's private files with the same names. */
-async function pageInput({ files }: HostPlatform, items: readonly GoldenItem[]): Promise<GoldenPageInput> {
-  const input: GoldenPageInput = { items: [], contents: [] };
+async function pageInput({ files, env }: HostPlatform, items: readonly GoldenItem[]): Promise<GoldenPageInput> {
+  const input: GoldenPageInput = { items: [], contents: [], device: deviceOptions(env) };
   for (const [i, item] of items.entries()) {
     const folder = `golden_${i}`;
     const copy = async (from: string, to: string): Promise<void> => {

@@ -1,4 +1,5 @@
 import { openDevice } from "../gpu/device.ts";
+import type { DeviceOptions } from "../gpu/device_options.ts";
 import { platform } from "../platform/browser.ts";
 import { runGoldenItem } from "./golden_items.ts";
 import type { GoldenItem } from "./golden_paths.ts";
@@ -8,10 +9,12 @@ import type { GoldenRow } from "./golden_rl/golden_file.ts";
 export interface GoldenPageInput {
   items: GoldenItem[];
   contents: { path: string; base64: string }[];
+  /** How the page opens its device. */
+  device: DeviceOptions;
 }
 
 /** Runs inside a browser page: writes the files, checks every item on the page's own WebGPU, removes the files. */
-async function checkInPage({ items, contents }: GoldenPageInput): Promise<GoldenRow[]> {
+async function checkInPage({ items, contents, device: options }: GoldenPageInput): Promise<GoldenRow[]> {
   const { files, clock } = platform;
   for (const { path, base64 } of contents) {
     await files.write(
@@ -19,7 +22,7 @@ async function checkInPage({ items, contents }: GoldenPageInput): Promise<Golden
       Uint8Array.from(atob(base64), (c) => c.charCodeAt(0)),
     );
   }
-  const device = await openDevice(await platform.gpu());
+  const device = await openDevice(await platform.gpu(), options);
   try {
     const rows: GoldenRow[] = [];
     for (const item of items) rows.push(...(await runGoldenItem({ files, clock, device: async () => device }, item)));

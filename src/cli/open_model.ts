@@ -1,5 +1,6 @@
 import { openDecoder } from "../engine/open_decoder.ts";
 import { openDevice } from "../gpu/device.ts";
+import { deviceOptions } from "../gpu/device_options.ts";
 import type { Policy } from "../model/policy.ts";
 import type { Platform } from "../schema/platform.ts";
 
@@ -8,7 +9,7 @@ import type { Platform } from "../schema/platform.ts";
  * @throws EnvironmentError "no_adapter"; FormatError naming what does not fit
  */
 export async function openModel(platform: Platform, folder: string): Promise<Policy> {
-  const device = await openDevice(await platform.gpu());
+  const device = await openDevice(await platform.gpu(), deviceOptions(platform.env));
   try {
     return await openDecoder(platform.files, device, folder);
   } catch (error) {

@@ -1,6 +1,7 @@
 import { modelTextFiles } from "../app/model_text_files.ts";
 import { type MemoryPlan, planMemory } from "../engine/memory_plan.ts";
 import { openDevice } from "../gpu/device.ts";
+import { deviceOptions } from "../gpu/device_options.ts";
 import { readTokenizerFiles } from "../io/tokenizer_folder.ts";
 import { defaultBudgetBytes } from "../model/memory_budget.ts";
 import { Model } from "../model/model.ts";
@@ -114,10 +115,10 @@ async function startModel({ args, platform }: CommandContext, folder: string, se
   const { files } = platform;
   if (!args.flag("init")) {
     const weights = await openMerged(files, folder);
-    return Model.load(await openDevice(await platform.gpu()), weights.config, weights);
+    return Model.load(await openDevice(await platform.gpu(), deviceOptions(platform.env)), weights.config, weights);
   }
   const config = await readModelConfig(files, folder);
-  const device = await openDevice(await platform.gpu());
+  const device = await openDevice(await platform.gpu(), deviceOptions(platform.env));
   return Model.initialize(device, config, {
     seed,
     std: args.number("std"),

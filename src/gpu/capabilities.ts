@@ -7,6 +7,8 @@ export interface Capabilities {
   subgroupWidth: number;
   f16: boolean;
   timestamps: boolean;
+  /** The family of kernels that was asked for, when one was. */
+  kernels?: KernelFamily | undefined;
   limits: {
     maxBufferBytes: number;
     maxBindingBytes: number;
@@ -18,7 +20,35 @@ export interface Capabilities {
 }
 
 /** Features Leyden uses when the adapter offers them. */
-export type OptionalFeature = "subgroups" | "shader-f16" | "timestamp-query";
+export const optionalFeatures = ["subgroups", "shader-f16", "timestamp-query"] as const;
+export type OptionalFeature = (typeof optionalFeatures)[number];
+
+/**
+ * Ways to write a kernel: lanes of a subgroup exchange what they read; an invocation per row; registers alone; tiles in
+ * workgroup memory, by their size.
+ */
+export const kernelFamilies = [
+  "subgroup",
+  "gemv",
+  "direct",
+  "workgroup",
+  "workgroup_64x64",
+  "workgroup_128x64",
+] as const;
+export type KernelFamily = (typeof kernelFamilies)[number];
+
+/** Whether a text names a family of kernels. */
+export function isKernelFamily(name: string): name is KernelFamily {
+  return (kernelFamilies as readonly string[]).includes(name);
+}
+
+/** Subgroup widths that kernels by subgroups are written for. */
+const servedWidths: readonly number[] = [4, 8, 16];
+
+/** True where kernels by subgroups run: subgroups of a fixed width of 4, 8 or 16 lanes. */
+export function servesSubgroups({ subgroupWidth }: Pick<Capabilities, "subgroupWidth">): boolean {
+  return servedWidths.includes(subgroupWidth);
+}
 
 const softwareNames = /llvmpipe|SwiftShader|WARP|Basic Render/i;
 

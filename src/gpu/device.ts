@@ -1,17 +1,10 @@
-import { DeviceError, EnvironmentError } from "../core/errors.ts";
-import { type Capabilities, type OptionalFeature, readCapabilities } from "./capabilities.ts";
+import { ConfigError, DeviceError, EnvironmentError } from "../core/errors.ts";
+import { type Capabilities, optionalFeatures, readCapabilities, servesSubgroups } from "./capabilities.ts";
 import { type DeviceCounters, zeroCounters } from "./counters.ts";
+import type { DeviceOptions } from "./device_options.ts";
 import { PipelineCache } from "./pipelines.ts";
 import { Pool } from "./pool.ts";
 import type { Profiler } from "./profiler.ts";
-
-/** Options of `openDevice`. */
-export interface DeviceOptions {
-  /** Features to leave off although the adapter has them. */
-  disable?: readonly OptionalFeature[];
-}
-
-const optionalFeatures: readonly OptionalFeature[] = ["subgroups", "shader-f16", "timestamp-query"];
 
 const wantedLimits = [
   "maxBufferSize",
@@ -139,7 +132,8 @@ function deviceErrorFrom(error: GPUError, what = ""): DeviceError {
 
 /**
  * Opens a device on the best adapter of `gpu` with the adapter's own limits and the optional features it has.
- * @throws EnvironmentError "no_adapter" when there is none; the remedy is `leyden doctor`.
+ * @throws EnvironmentError "no_adapter" when there is none; the remedy is `leyden doctor`. ConfigError when the adapter
+ * cannot run the family of kernels that is asked for.
  */
 export async function openDevice(gpu: GPU | undefined, options: DeviceOptions = {}): Promise<Device> {
   const adapter = await gpu?.requestAdapter({ powerPreference: "high-performance" });
@@ -153,5 +147,12 @@ export async function openDevice(gpu: GPU | undefined, options: DeviceOptions = 
   const requiredLimits: Record<string, number> = {};
   for (const name of wantedLimits) requiredLimits[name] = adapter.limits[name];
   const device = await adapter.requestDevice({ requiredFeatures, requiredLimits });
-  return new Device(device, readCapabilities(adapter, device));
+  const caps: Capabilities = { ...readCapabilities(adapter, device), kernels: options.kernels };
+  if (options.kernels === "subgroup" && !servesSubgroups(caps)) {
+    device.destroy();
+    throw new ConfigError(`Kernels by subgroups need subgroups of 4, 8 or 16 lanes; ${caps.adapter} has none.`, {
+      do: "Leave LEYDEN_KERNELS unset, or choose another adapter.",
+    });
+  }
+  return new Device(device, caps);
 }

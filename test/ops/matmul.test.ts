@@ -125,7 +125,7 @@ function expectProduct(what: string, got: Float32Array, x: Case, epilogue: Epilo
 
 async function familiesOf(form: MatmulForm): Promise<MatmulFamily[]> {
   const device = await testDevice();
-  const all: MatmulFamily[] = ["direct", "workgroup"];
+  const all: MatmulFamily[] = ["direct", "workgroup", "workgroup_64x64", "workgroup_128x64"];
   if (device.caps.subgroupWidth > 0) all.push("subgroup");
   if (form !== "TN") all.push("gemv");
   return all;
@@ -160,10 +160,10 @@ describe("matmul", () => {
   it("adds bias and residual, and onto c", async () => {
     const device = await testDevice();
     const all = { bias: true, residual: true, accumulate: true };
-    const generated = (await familiesOf("NT")).filter((f) => f !== "workgroup");
+    const allFamilies = await familiesOf("NT");
     for (const [size, epilogue, families] of [
-      [{ m: 33, n: 36, k: 12 }, all, [...generated, "workgroup"]],
-      [{ m: 5, n: 7, k: 9 }, all, [...generated, "workgroup"]],
+      [{ m: 33, n: 36, k: 12 }, all, allFamilies],
+      [{ m: 5, n: 7, k: 9 }, all, allFamilies],
       [{ m: 33, n: 36, k: 12 }, { bias: true }, ["gemv", "workgroup"]],
       [{ m: 33, n: 36, k: 12 }, { residual: true }, ["gemv", "workgroup"]],
     ] as const) {

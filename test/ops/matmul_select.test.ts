@@ -1,5 +1,5 @@
 import { describe, expect, it } from "#test";
-import type { Capabilities } from "../../src/gpu/capabilities.ts";
+import type { Capabilities, KernelFamily } from "../../src/gpu/capabilities.ts";
 import type { MatmulForm } from "../../src/ops/matmul/problem.ts";
 import { selectMatmul } from "../../src/ops/matmul/select.ts";
 
@@ -45,6 +45,14 @@ describe("the table of kernels", () => {
     expect(names(without, "TN", 192, true)).toEqual(["direct8 from 1"]);
     expect(names(gpu, "NN", 4096, false)).toEqual(["workgroup32 from 1"]);
     expect(names(gpu, "NT", 3, true)).toEqual(["gemv1 from 1"]);
+  });
+
+  it("obeys a family that is asked for, where it has the form", () => {
+    const asked = (kernels: KernelFamily): Capabilities => ({ ...software, kernels });
+    expect(names(asked("direct"), "NT", 64, false)).toEqual(["direct8 from 1"]);
+    expect(names(asked("workgroup_128x64"), "TN", 64, true)).toEqual(["workgroup_128x64128 from 1"]);
+    expect(names(asked("gemv"), "NT", 64, false)).toEqual(["gemv1 from 1"]);
+    expect(names(asked("gemv"), "TN", 64, true)).toEqual(["subgroup32 from 1"]);
   });
 
   it("refuses a family that cannot run", () => {

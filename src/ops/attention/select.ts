@@ -1,4 +1,4 @@
-import { type Capabilities, softwareLanes } from "../../gpu/capabilities.ts";
+import { type Capabilities, servesSubgroups, softwareLanes } from "../../gpu/capabilities.ts";
 import type { AttentionVariant } from "./rows.ts";
 
 /** The three kernels of attention: forward, gradient of the queries, gradient of keys and values. */
@@ -9,10 +9,20 @@ export type AttentionPass = "forward" | "dq" | "dkv";
  * row per invocation; on software adapters a read costs most, and more rows share it.
  */
 export function attentionVariant(caps: Capabilities, pass: AttentionPass, headDim: number): AttentionVariant {
-  if (caps.deviceClass === "gpu") return { headDim, lanes: 0, threads: 64, rowsPerThread: 1 };
+  const style = styleOf(caps);
+  if (style === "rows") return { headDim, lanes: 0, threads: 64, rowsPerThread: 1 };
   const registers = headDim * { forward: 2, dq: 3, dkv: 4 }[pass];
-  if ([4, 8, 16].includes(caps.subgroupWidth)) {
+  if (style === "subgroup") {
     return { headDim, lanes: caps.subgroupWidth, threads: caps.subgroupWidth, rowsPerThread: registers > 256 ? 1 : 2 };
   }
   return { headDim, lanes: 0, threads: softwareLanes(caps), rowsPerThread: registers > 128 ? 2 : 4 };
+}
+
+/** Rows of the tile and how they read the other side; the family asked for decides where there is one. */
+function styleOf(caps: Capabilities): "subgroup" | "direct" | "rows" {
+  const { kernels = "gemv" } = caps;
+  if (kernels === "subgroup" || kernels === "direct") return kernels;
+  if (kernels !== "gemv") return "rows";
+  if (caps.deviceClass === "gpu") return "rows";
+  return servesSubgroups(caps) ? "subgroup" : "direct";
 }

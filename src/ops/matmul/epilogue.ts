@@ -70,6 +70,11 @@ export function storeTile({ vectors }: Variant, rows: number, columns: number): 
   }`;
 }
 
+/** One term of the product for accumulator c{i}_0: four columns `w` at one k. */
+export function accumulateAt(i: number, value: string): string {
+  return `c${i}_0 = fma(vec4f(${value}), w, c${i}_0);`;
+}
+
 /** One step of the product for accumulator c{i}_{j}: four terms in ascending k, so every family rounds alike. */
 export function accumulate(i: number, j: number, value: (q: number) => string): string {
   const sum = [0, 1, 2, 3].reduce((acc, q) => `fma(vec4f(${value(q)}), w${j}_${q}, ${acc})`, `c${i}_${j}`);

@@ -2,12 +2,12 @@ import { type Kernel, kernel } from "../../gpu/kernel.ts";
 import type { PlanBuilder } from "../../gpu/plan_builder.ts";
 import type { PlanValues, ScalarArg } from "../../gpu/plan_values.ts";
 import type { Tensor } from "../../gpu/tensor.ts";
-import { wgsl } from "../../gpu/wgsl.gen.ts";
 import { directMatmul } from "./direct.ts";
 import type { Variant } from "./operands.ts";
 import { checkOperands, type Extent, extentMax, extentValue, isFourfold, type MatmulArgs } from "./problem.ts";
 import { type MatmulChoice, selectMatmul } from "./select.ts";
 import { subgroupMatmul } from "./subgroup.ts";
+import { workgroupMatmul } from "./workgroup.ts";
 
 /** Texts are generated once per variant and tile. */
 const generated = new Map<string, Kernel>();
@@ -25,27 +25,24 @@ function variantOf({ form, b, M, N, K, bias, residual, columns = { first: 0, tot
   };
 }
 
-function generate(variant: Variant, choice: Exclude<MatmulChoice, { family: "workgroup" }>): Kernel {
+function textOf(variant: Variant, choice: MatmulChoice): string {
+  if (choice.family === "subgroup") return subgroupMatmul(variant, choice.lanes, choice.rows);
+  const { tile } = choice;
+  return "threads" in tile ? directMatmul(variant, tile) : workgroupMatmul(variant, tile);
+}
+
+function generate(variant: Variant, choice: MatmulChoice): Kernel {
   const key = JSON.stringify([variant, choice]);
-  const text = (): string =>
-    choice.family === "subgroup"
-      ? subgroupMatmul(variant, choice.lanes, choice.rows)
-      : directMatmul(variant, choice.tile);
-  const made = generated.get(key) ?? kernel(`matmul_${choice.family}_${variant.form}`, text(), "main");
+  const made = generated.get(key) ?? kernel(`matmul_${choice.family}_${variant.form}`, textOf(variant, choice), "main");
   generated.set(key, made);
   return made;
 }
 
-function workgroupKernel({ bias, residual }: Variant): Kernel {
-  const added = [...(bias ? ["bias"] : []), ...(residual ? ["residual"] : [])];
-  const entry = added.length === 0 ? "plain" : `with_${added.join("_and_")}`;
-  return kernel("matmul_workgroup", wgsl.matmul_workgroup, entry, ["a", "b", "c", ...added]);
-}
-
 /** Columns of the product per workgroup. */
 function columnsOf(choice: MatmulChoice): number {
-  if (choice.family === "workgroup") return 32;
-  return choice.family === "subgroup" ? 4 * choice.lanes : 4 * choice.tile.columns * choice.tile.threads;
+  if (choice.family === "subgroup") return 4 * choice.lanes;
+  const { tile } = choice;
+  return "threads" in tile ? 4 * tile.columns * tile.threads : tile.columns;
 }
 
 function scalarOf(extent: Extent): ScalarArg {
@@ -73,25 +70,14 @@ export function matmul(plan: PlanBuilder, args: MatmulArgs): void {
   const { form, M, N, K, columns: { first, total } = { first: 0, total: N } } = args;
   const variant = variantOf(args);
   const added = addends(args);
-  const choices = selectMatmul(
-    plan.device.caps,
-    form,
-    extentMax(M),
-    typeof M === "number",
-    args.families,
-    args.b.dtype !== "f32" || total !== N,
-  );
+  const choices = selectMatmul(plan.device.caps, form, extentMax(M), typeof M === "number", args.families);
   for (const [i, { choice, fromRows }] of choices.entries()) {
     const below = choices[i + 1]?.fromRows ?? Number.POSITIVE_INFINITY;
     const columns = Math.ceil(N / columnsOf(choice));
     const served = (rows: number): boolean => rows >= fromRows && rows < below;
-    plan.dispatch(choice.family === "workgroup" ? workgroupKernel(variant) : generate(variant, choice), {
+    plan.dispatch(generate(variant, choice), {
       tensors: { a: args.a, b: args.b, c: args.c, ...added, ...scalesOf(args) },
       scalars: { m: scalarOf(M), n: N, k: scalarOf(K), add: args.accumulate === true ? 1 : 0, width: total, first },
-      constants:
-        choice.family === "workgroup"
-          ? { A_TRANSPOSED: form[0] === "T" ? 1 : 0, B_TRANSPOSED: form[1] === "T" ? 1 : 0 }
-          : {},
       work: (v: PlanValues) => {
         const [rows, terms] = [extentValue(M, v), extentValue(K, v)];
         return { flops: 2 * rows * N * terms, shape: `${rows}x${N}x${terms}` };

@@ -1,5 +1,6 @@
 import { blockColumns } from "../../core/dtype.ts";
 import { ShapeError } from "../../core/errors.ts";
+import type { KernelFamily } from "../../gpu/capabilities.ts";
 import { dimValue, type PlanValues } from "../../gpu/plan_values.ts";
 import { type Dim, dimMax, dimText, maxElements, type Tensor } from "../../gpu/tensor.ts";
 
@@ -7,7 +8,7 @@ import { type Dim, dimMax, dimText, maxElements, type Tensor } from "../../gpu/t
 export type MatmulForm = "NN" | "NT" | "TN";
 
 /** Ways to compute a product; every one adds the terms of an output element in the same order. */
-export type MatmulFamily = "subgroup" | "gemv" | "direct" | "workgroup";
+export type MatmulFamily = KernelFamily;
 
 /** A size of a product: an axis, or a number of rows computed from the sizes of a replay (a chunk of records). */
 export type Extent =

@@ -1,13 +1,22 @@
 import { ConfigError } from "../../core/errors.ts";
-import { type Capabilities, softwareLanes } from "../../gpu/capabilities.ts";
+import { type Capabilities, servesSubgroups, softwareLanes } from "../../gpu/capabilities.ts";
 import type { DirectTile } from "./direct.ts";
 import type { MatmulFamily, MatmulForm } from "./problem.ts";
+import type { WorkgroupTile } from "./workgroup.ts";
 
 /** A family with its tile; `rows` of the product per workgroup. */
 export type MatmulChoice =
   | { readonly family: "subgroup"; readonly lanes: number; readonly rows: number }
   | { readonly family: "gemv" | "direct"; readonly tile: DirectTile; readonly rows: number }
-  | { readonly family: "workgroup"; readonly rows: number };
+  | { readonly family: WorkgroupFamily; readonly tile: WorkgroupTile; readonly rows: number };
+
+type WorkgroupFamily = Exclude<MatmulFamily, "subgroup" | "gemv" | "direct">;
+
+const workgroupTiles: Readonly<Record<WorkgroupFamily, WorkgroupTile>> = {
+  workgroup: { rows: 32, columns: 32, perThread: 4 },
+  workgroup_64x64: { rows: 64, columns: 64, perThread: 4 },
+  workgroup_128x64: { rows: 128, columns: 64, perThread: 8 },
+};
 
 /** A choice and the values of M it serves, from `fromRows` up to the next choice's. */
 export interface RankedChoice {
@@ -50,39 +59,37 @@ const rules: readonly Rule[] = [
 const bucketedRows = 64;
 const tallRows = 32;
 
-/** Subgroup widths the subgroup family is written for. */
-const subgroupWidths: readonly number[] = [4, 8, 16];
-
 function kindOf(caps: Capabilities): AdapterKind {
   if (caps.deviceClass === "gpu") return "gpu";
-  return subgroupWidths.includes(caps.subgroupWidth) ? "software+subgroups" : "software";
+  return servesSubgroups(caps) ? "software+subgroups" : "software";
 }
 
 function choiceOf({ family, rows }: Rule, caps: Capabilities): MatmulChoice {
   if (family === "subgroup") return { family, lanes: caps.subgroupWidth, rows };
-  if (family === "workgroup") return { family, rows };
+  if (family !== "gemv" && family !== "direct") return { family, rows, tile: workgroupTiles[family] };
   const threads = caps.deviceClass === "gpu" ? 64 : softwareLanes(caps);
   return { family, rows, tile: { rows, columns: rows === 8 ? 2 : 1, threads } };
 }
 
-/** One rule per allowed family, from one row on: what tests and measurements ask for by name. */
+/** The one rule of an allowed family, from one row on: what users, tests and measurements ask for by name. */
 function forced(caps: Capabilities, families: readonly MatmulFamily[], form: MatmulForm): RankedChoice[] {
   const family = families.find((f) => f !== "gemv" || form !== "TN");
   if (family === undefined) {
     throw new ConfigError(`Kernel family gemv has no form ${form}.`, { do: "Allow another family beside it." });
   }
-  if (family === "subgroup" && !subgroupWidths.includes(caps.subgroupWidth)) {
+  if (family === "subgroup" && !servesSubgroups(caps)) {
     throw new ConfigError(`Kernel family subgroup needs subgroups of 4, 8 or 16 lanes; ${caps.adapter} has none.`, {
       do: "Leave the family out, or choose another adapter.",
     });
   }
-  const rows = { subgroup: caps.subgroupWidth === 16 ? 64 : 32, gemv: 1, direct: 8, workgroup: 32 }[family];
-  return [{ choice: choiceOf({ kind: kindOf(caps), fromRows: 1, family, rows }, caps), fromRows: 1 }];
+  const rows = { subgroup: caps.subgroupWidth === 16 ? 64 : 32, gemv: 1, direct: 8 };
+  const tall = family in rows ? rows[family as keyof typeof rows] : workgroupTiles[family as WorkgroupFamily].rows;
+  return [{ choice: choiceOf({ kind: kindOf(caps), fromRows: 1, family, rows: tall }, caps), fromRows: 1 }];
 }
 
 /**
  * The kernels for a product with at most `maxRows` rows, in ascending order of the rows they serve; `fixed` when M is
- * always `maxRows`, `special` when b is packed or c is wider. @throws ConfigError when `families` allows nothing that this adapter can run.
+ * always `maxRows`. @throws ConfigError when `families` allows nothing that this adapter can run.
  */
 export function selectMatmul(
   caps: Capabilities,
@@ -90,26 +97,11 @@ export function selectMatmul(
   maxRows: number,
   fixed: boolean,
   families?: readonly MatmulFamily[],
-  special = false,
-): RankedChoice[] {
-  const choices = choose(caps, form, maxRows, fixed, families);
-  return special ? choices.map((r) => ({ ...r, choice: unpacking(r.choice, caps) })) : choices;
-}
-
-/** The workgroup family reads f32 and writes all of c; a register tile stands in for it elsewhere. */
-function unpacking(choice: MatmulChoice, caps: Capabilities): MatmulChoice {
-  if (choice.family !== "workgroup") return choice;
-  return choiceOf({ kind: kindOf(caps), fromRows: 1, family: "direct", rows: 8 }, caps);
-}
-
-function choose(
-  caps: Capabilities,
-  form: MatmulForm,
-  maxRows: number,
-  fixed: boolean,
-  families: readonly MatmulFamily[] | undefined,
 ): RankedChoice[] {
   if (families !== undefined) return forced(caps, families, form);
+  // The family asked for, where it has the form.
+  if (caps.kernels !== undefined && (caps.kernels !== "gemv" || form !== "TN"))
+    return forced(caps, [caps.kernels], form);
   const usable = rules.filter(
     (r) =>
       r.kind === kindOf(caps) &&

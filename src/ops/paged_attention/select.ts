@@ -1,4 +1,4 @@
-import type { Capabilities } from "../../gpu/capabilities.ts";
+import { type Capabilities, servesSubgroups } from "../../gpu/capabilities.ts";
 import type { QkvShape } from "../qkv_shape.ts";
 
 /**
@@ -7,16 +7,18 @@ import type { QkvShape } from "../qkv_shape.ts";
  */
 export type PagedFamily = "subgroup" | "alone" | "shared";
 
-const subgroupWidths: readonly number[] = [4, 8, 16];
 /** Query heads times rows whose queries and sums a subgroup keeps in registers. */
 const mostQueries = 8;
 /** Rows of a tile; more are hardly faster and take twice as long to compile. */
 const mostRows = 4;
 
-/** The family for an adapter (test/bench/LOG.md). */
+/** The family for an adapter (test/bench/LOG.md), or the one that is asked for. */
 export function pagedFamily(caps: Capabilities): PagedFamily {
-  if (caps.deviceClass === "gpu") return "shared";
-  return subgroupWidths.includes(caps.subgroupWidth) ? "subgroup" : "alone";
+  const { kernels = "gemv" } = caps;
+  if (kernels === "subgroup") return "subgroup";
+  if (kernels === "direct") return "alone";
+  if (kernels !== "gemv" || caps.deviceClass === "gpu") return "shared";
+  return servesSubgroups(caps) ? "subgroup" : "alone";
 }
 
 /** Query heads of one key head that a subgroup takes: the most that divide them evenly. */
