@@ -1,3 +1,4 @@
+import { cpuUsage } from "node:process";
 import { deriveKey, Rng, seedKey } from "../core/rng.ts";
 import { engineDefaults } from "../engine/engine_options.ts";
 import { LocalEngine } from "../engine/local_engine.ts";
@@ -25,6 +26,8 @@ const config = {
 /** Tokens a sequence has in the middle of a round. */
 const context = 256;
 const newTokens = 32;
+/** One more than whole pages, so that all but the last token come from the cache. */
+const promptTokens = context - newTokens / 2 + 1;
 const batches: readonly number[] = [1, 8, 32];
 const formats: readonly KvFormat[] = ["f32", "f16"];
 
@@ -62,41 +65,54 @@ async function openEngine({ openDevice, clock }: BenchContext, kvFormat: KvForma
 async function* rounds(bench: BenchContext, opened: Opened, kv: KvFormat): AsyncIterable<Measurement> {
   const { engine, parts, model } = opened;
   const floors = await DecodeFloors.create(model, bench.clock, batches);
-  for (const batch of batches) await stepMs(engine, batch, 0);
-  const samples = batches.map((): number[] => []);
+  for (const batch of batches) await stepTime(engine, batch);
+  const samples = batches.map((): StepTime[] => []);
   const load = new OtherLoad(bench.platform.files, bench.clock, ["self"]);
   await load.begin();
   for (let i = 1; i <= bench.repeats; i++) {
     for (const [b, batch] of batches.entries()) {
-      samples[b]?.push(await stepMs(engine, batch, i));
+      samples[b]?.push(await stepTime(engine, batch));
       await floors.sample(batch);
     }
   }
   const otherLoad = await load.end();
-  const alone = summarizeSamples(samples[0] ?? []).median;
+  const medians = samples.map((times) => ({
+    ms: summarizeSamples(times.map((t) => t.ms)).median,
+    cpuMs: summarizeSamples(times.map((t) => t.cpuMs)).median,
+  }));
+  const alone = medians[0] ?? { ms: 0, cpuMs: 0 };
   for (const [b, batch] of batches.entries()) {
-    const times = samples[b] ?? [];
-    const { median } = summarizeSamples(times);
+    const { ms: median, cpuMs } = medians[b] ?? alone;
     const dispatches = await parts.decodeDispatches(batch);
     const { ms, matmulMs, kvMs, readGbps } = floors.floor({ batch, context, dispatches, kv });
-    const rates = { tokens_per_s: (1000 * batch) / median, times_b1: (batch * alone) / median };
+    const rates = { tokens_per_s: (1000 * batch) / median, times_b1: (batch * alone.ms) / median };
+    const cpu = { cpu_ms: cpuMs, cpu_times_b1: (batch * alone.cpuMs) / cpuMs };
     const parted = { floor_ms: ms, of_floor: median / ms, matmul_ms: matmulMs, kv_read_ms: kvMs, read_gbps: readGbps };
     yield {
       name: `decode_b${batch}${kv === "f32" ? "" : `_kv_${kv}`}`,
-      samples: times,
-      facts: { batch, kv, context, ...rates, dispatches, ...parted, other_load: otherLoad },
+      samples: (samples[b] ?? []).map((t) => t.ms),
+      facts: { batch, kv, context, ...rates, ...cpu, dispatches, ...parted, other_load: otherLoad },
     };
   }
   floors.dispose();
 }
 
-/** Milliseconds of a decode step of `batch` sequences: the device's time for decoding, shared among the round's steps. */
-async function stepMs(engine: LocalEngine, batch: number, number: number): Promise<number> {
+/** A decode step: the device's time, and the processor time of the whole process. */
+interface StepTime {
+  readonly ms: number;
+  readonly cpuMs: number;
+}
+
+/** A decode step of `batch` sequences, shared among the steps of a round. */
+async function stepTime(engine: LocalEngine, batch: number): Promise<StepTime> {
+  const cpuStart = cpuUsage();
   const before = await engine.stats();
-  await round(engine, batch, number);
+  await round(engine, batch, before.decodeSteps);
   const after = await engine.stats();
+  const { user, system } = cpuUsage(cpuStart);
+  const steps = after.decodeSteps - before.decodeSteps;
   const seconds = after.deviceSeconds.decode - before.deviceSeconds.decode;
-  return (1000 * seconds) / (after.decodeSteps - before.decodeSteps);
+  return { ms: (1000 * seconds) / steps, cpuMs: (user + system) / 1000 / steps };
 }
 
 /** Draws for `batch` sequences at once; the prompts are the same in each round, so that the cache has them. */
@@ -106,7 +122,7 @@ async function round(engine: LocalEngine, batch: number, number: number): Promis
     const rng = new Rng(deriveKey(key, i));
     return engine.generate({
       id: `decode-${batch}-${number}-${i}`,
-      promptIds: Int32Array.from({ length: context - newTokens / 2 }, () => rng.below(config.vocab_size)),
+      promptIds: Int32Array.from({ length: promptTokens }, () => rng.below(config.vocab_size)),
       maxTokens: newTokens,
       sampling: { temperature: 1, topK: 0, topP: 1, minP: 0 },
       key: rng.key,
