@@ -9,6 +9,8 @@ export interface TemplateCapabilities {
   tools: boolean;
   toolCalls: boolean;
   toolResults: boolean;
+  /** Writes several calls of one turn. */
+  severalCalls: boolean;
   /** Refuses two turns of the user in a row. */
   alternating: boolean;
 }
@@ -65,10 +67,21 @@ export function probeCapabilities(
       ]) || !shows(user),
     tools: shows([{ role: "user", content: "u" }], { tools: templateTools([tool], asIs) }),
     toolCalls: shows(withCall(`{"${needle}":"v"}`)),
+    severalCalls: shows([{ role: "user", content: "u" }, severalCalls]),
     toolResults: shows([...withCall("{}"), { role: "tool", tool_call_id: callId, content: needle }]),
     alternating: shows(user) && !shows([{ role: "user", content: "u" }, ...user]),
   };
 }
+
+const severalCalls: ChatMessage = {
+  role: "assistant",
+  content: "",
+  tool_calls: ["{}", `{"${needle}":"v"}`].map((args, i) => ({
+    id: `${callId}${i}`,
+    type: "function",
+    function: { name: "f", arguments: args },
+  })),
+};
 
 function withCall(json: string, name = "f"): ChatMessage[] {
   const call = { id: callId, type: "function" as const, function: { name, arguments: json } };

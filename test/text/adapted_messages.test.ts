@@ -30,6 +30,7 @@ describe("what a template does not know", () => {
       system: true,
       tools: false,
       toolCalls: false,
+      severalCalls: false,
       toolResults: true,
       alternating: false,
     });

@@ -121,6 +121,8 @@ export function play(
   script: Script,
   replay: Replay,
   templateArgs?: Record<string, unknown>,
+  sampled: (turn: Turn | null) => ArrayLike<number> = (turn) =>
+    format.tokenizer.encode(turn ? sampledText(turn) : "done"),
 ): PlayedCall[] {
   const played: PlayedCall[] = [];
   const messages: ChatMessage[] = [
@@ -132,8 +134,8 @@ export function play(
     const request: ChatRequest = { messages: [...messages], tools: script.tools ? tools : null, templateArgs };
     const encoded = format.encodeRequest(request, played);
     const ended = turn?.ended ?? true;
-    const replyIds = [...format.tokenizer.encode(turn ? sampledText(turn) : "done"), ...(ended ? [endId] : [])];
-    const parsed = format.parseReply(replyIds, templateArgs);
+    const replyIds = [...Array.from(sampled(turn)), ...(ended ? [endId] : [])];
+    const parsed = format.parseReply(replyIds, templateArgs, request.tools);
     const toolCalls = parsed.toolCalls.map(
       (c, n): ToolCall => ({ id: `call_${i}_${n}`, type: "function", function: c }),
     );

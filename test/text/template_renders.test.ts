@@ -1,7 +1,7 @@
-import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { ChatTemplate } from "../../src/text/chat_template.ts";
+import { publishedTemplates, sha256 } from "./published_templates.ts";
 
 interface Golden {
   variables: Record<string, string>;
@@ -9,28 +9,9 @@ interface Golden {
   renders: Record<string, Record<string, string | null>>;
 }
 
-const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
 const golden = JSON.parse(
   readFileSync(new URL("../golden/text/template_renders.json", import.meta.url), "utf8"),
 ) as Golden;
-/** The package exports a function only; its templates are string literals in a source file of its own. */
-const literals = readFileSync(
-  new URL("../../node_modules/@huggingface/ollama-utils/src/chat-template-automap.ts", import.meta.url),
-  "utf8",
-).matchAll(/\bgguf:\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')/g);
-const sources = new Map(
-  Array.from(literals, ([, literal = ""]) => {
-    const text = unquoted(literal);
-    return [sha256(text).slice(0, 12), text];
-  }),
-);
-
-function unquoted(literal: string): string {
-  const body = literal.slice(1, -1);
-  const json = literal.startsWith('"') ? body : body.replaceAll("\\'", "'").replace(/(?<!\\)"/g, '\\"');
-  return JSON.parse(`"${json}"`) as string;
-}
-
 function hashOfRender(template: ChatTemplate, conversation: Record<string, unknown>): string | null {
   try {
     return sha256(template.renderVariables({ add_generation_prompt: true, ...conversation })).slice(0, 16);
@@ -43,7 +24,10 @@ describe("the templates of 97 published models", () => {
   it("give what Python's Jinja2 gives, and are refused where it refuses", () => {
     let [rendered, refused] = [0, 0];
     for (const [hash, renders] of Object.entries(golden.renders)) {
-      const template = new ChatTemplate({ default: sources.get(hash) as string }, { variables: golden.variables });
+      const template = new ChatTemplate(
+        { default: publishedTemplates.get(hash) as string },
+        { variables: golden.variables },
+      );
       for (const [name, expected] of Object.entries(renders)) {
         const actual = hashOfRender(template, golden.conversations[name] as Record<string, unknown>);
         expect(actual, `${hash} ${name}`).toBe(expected);
