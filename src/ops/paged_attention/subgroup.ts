@@ -72,6 +72,7 @@ fn part_of(stored: Stored) -> Part {
   return ${v.format === "f32" ? "stored" : unpacked(width)};
 }
 ${dotFunction(width)}
+${laneSum(v.lanes)}
 
 @compute @workgroup_size(${v.lanes})
 fn attend(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u,
@@ -107,6 +108,20 @@ function unpacked(width: number): string {
 function dotFunction(width: number): string {
   const sum = upTo(width).reduce((acc, i) => `fma(a${component(i)}, b${component(i)}, ${acc})`, "sum");
   return `fn dot_part(a: Part, b: Part, sum: f32) -> f32 { return ${width === 1 ? "fma(a, b, sum)" : sum}; }`;
+}
+
+/**
+ * Sum over the lanes, in every lane. On llvmpipe exchanging values is cheaper than subgroupAdd for up to 8 lanes, and
+ * far dearer for 16 (test/bench/LOG.md).
+ */
+function laneSum(lanes: number): string {
+  if (lanes > 8) return "fn sum_of_lanes(value: f32) -> f32 { return subgroupAdd(value); }";
+  const steps = [1, 2, 4].filter((mask) => mask < lanes);
+  return `fn sum_of_lanes(value: f32) -> f32 {
+  var sum = value;
+  ${steps.map((mask) => `sum += subgroupShuffleXor(sum, ${mask}u);`).join("\n  ")}
+  return sum;
+}`;
 }
 
 /** The query head's place in a row and the row of query number `n` of the tile. */
@@ -167,7 +182,7 @@ function rowStep(v: SubgroupVariant, r: number): string {
     const add = (t: number): string =>
       `sum${r}_${g}_${t} = ${keys.reduce((acc, j) => `fma(Part(p${j}), ${value(j, t)}, ${acc})`, `sum${r}_${g}_${t} * fade`)};`;
     return `{
-        ${keys.map((j) => `let s${j} = select(LOWEST, subgroupAdd(${dot(j)}) * dims.scale, ${seen(j)});`).join("\n        ")}
+        ${keys.map((j) => `let s${j} = select(LOWEST, sum_of_lanes(${dot(j)}) * dims.scale, ${seen(j)});`).join("\n        ")}
         let peak = ${peak};
         let fade = exp(top${r}_${g} - peak);
         ${keys.map((j) => `let p${j} = select(0.0, exp(s${j} - peak), ${seen(j)});`).join("\n        ")}
