@@ -21,7 +21,7 @@ ${weights.functions}
  * `put(row, col, value)`: writes an element of c, or four of them, with all the epilogue adds. c may be wider than the
  * product, which then fills its columns from `first` on.
  */
-export function putFunction({ vectors, bias, residual }: Variant): string {
+export function putFunction({ vectors, bias, residual, carry }: Variant): string {
   const [first, width] = vectors ? ["dims.first / 4u", "(dims.width / 4u)"] : ["dims.first", "dims.width"];
   return `fn place(row: u32, col: u32) -> u32 { return row * ${width} + ${first} + col; }
 
@@ -30,27 +30,30 @@ fn put(row: u32, col: u32, value: ${vectors ? "vec4f" : "f32"}) {
   var y = value;
   ${bias ? `y += bias[${first} + col];` : ""}
   ${residual ? "y += residual[at];" : ""}
+  ${carry ? "" : "if (dims.add == 1u) { y += c[at]; }"}
   c[at] = y;
 }`;
 }
 
 /**
  * Declares the accumulators `c{i}_{j}` of the tile with its corner at (`row`, 4 `col`), and `first` and `end` for
- * `storeTile`. They start from c where the product is added to it: a sum over k in several products, one after another,
- * is then the same to the last bit as in one.
+ * `storeTile`. A product that carries on starts them from c: a sum over k in several products, one after another, is then
+ * the same to the last bit as in one. Others start from 0, for the loads cost the driver's compiler a second.
  */
-export function startTile({ vectors }: Variant, rows: number, columns: number): string {
+export function startTile({ vectors, carry }: Variant, rows: number, columns: number): string {
   const unit = vectors ? 1 : 4;
   const value = vectors
     ? `tile[(r - row) * ${columns}u + j - first] = c[place(r, j)];`
     : `tile[(r - row) * ${columns}u + (j - first) / 4u][(j - first) % 4u] = c[place(r, j)];`;
-  const declare = (n: number): string => `var c${Math.floor(n / columns)}_${n % columns} = tile[${n}];`;
+  const declare = (n: number): string =>
+    `var c${Math.floor(n / columns)}_${n % columns} = ${carry ? `tile[${n}]` : "vec4f()"};`;
+  const load = `for (var r = row; r < end.x; r++) {
+    for (var j = first; j < end.y; j++) { ${value} }
+  }`;
   return `var tile: array<vec4f, ${rows * columns}>;
   let first = ${unit}u * col;
   let end = vec2u(min(row + ${rows}u, dims.m), min(first + ${unit * columns}u, dims.n${vectors ? " / 4u" : ""}));
-  for (var r = row; r < end.x * dims.add; r++) {
-    for (var j = first; j < end.y; j++) { ${value} }
-  }
+  ${carry ? load : ""}
   ${lines(rows * columns, declare)}`;
 }
 

@@ -12,7 +12,8 @@ import { workgroupMatmul } from "./workgroup.ts";
 /** Texts are generated once per variant and tile. */
 const generated = new Map<string, Kernel>();
 
-function variantOf({ form, b, M, N, K, bias, residual, columns = { first: 0, total: N } }: MatmulArgs): Variant {
+function variantOf(args: MatmulArgs): Variant {
+  const { form, b, M, N, K, bias, residual, columns = { first: 0, total: N } } = args;
   const vectors =
     N % 4 === 0 && columns.first % 4 === 0 && columns.total % 4 === 0 && isFourfold(form === "TN" ? M : K);
   return {
@@ -22,6 +23,7 @@ function variantOf({ form, b, M, N, K, bias, residual, columns = { first: 0, tot
     b: b.dtype,
     bias: bias !== undefined,
     residual: residual !== undefined,
+    carry: form === "TN" && args.accumulate === true,
   };
 }
 

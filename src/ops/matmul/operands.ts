@@ -14,6 +14,8 @@ export interface Variant {
   readonly b: DType;
   readonly bias: boolean;
   readonly residual: boolean;
+  /** The accumulators start from c: what gradients of parameters do, whose sums then do not depend on micro-batches. */
+  readonly carry: boolean;
 }
 
 /** Text of an operand's reads: `setup` goes before the loop over k, `step` into it. */

@@ -87,6 +87,12 @@ function forced(caps: Capabilities, families: readonly MatmulFamily[], form: Mat
   return [{ choice: choiceOf({ kind: kindOf(caps), fromRows: 1, family, rows: tall }, caps), fromRows: 1 }];
 }
 
+/** What measuring chose for this many rows, if it did. */
+function tunedFamily({ tuned = [] }: Capabilities, form: MatmulForm, rows: number): MatmulFamily | undefined {
+  const reached = tuned.filter((t) => t.operation === `matmul.${form}` && t.fromRows <= rows);
+  return reached.sort((a, b) => b.fromRows - a.fromRows)[0]?.family;
+}
+
 /**
  * The kernels for a product with at most `maxRows` rows, in ascending order of the rows they serve; `fixed` when M is
  * always `maxRows`. @throws ConfigError when `families` allows nothing that this adapter can run.
@@ -102,6 +108,8 @@ export function selectMatmul(
   // The family asked for, where it has the form.
   if (caps.kernels !== undefined && (caps.kernels !== "gemv" || form !== "TN"))
     return forced(caps, [caps.kernels], form);
+  const tuned = tunedFamily(caps, form, maxRows);
+  if (tuned !== undefined && (fixed || maxRows > bucketedRows)) return forced(caps, [tuned], form);
   const usable = rules.filter(
     (r) =>
       r.kind === kindOf(caps) &&
