@@ -2,6 +2,7 @@ import { platform } from "#platform";
 import { asLeydenError } from "../core/errors.ts";
 import { serveEngine } from "../engine/engine_port.ts";
 import { openLocalEngine } from "../engine/open_local_engine.ts";
+import { readTuning } from "../engine/tuning_file.ts";
 import { deviceOptions } from "../gpu/device_options.ts";
 import { xgrammar } from "./load_xgrammar.ts";
 import type { EngineWorkerHello, EngineWorkerStart } from "./open_engine.ts";
@@ -20,7 +21,9 @@ async function open({ options }: EngineWorkerStart): Promise<EngineWorkerHello> 
   try {
     const gpu = await platform.gpu();
     const { files, clock, env } = platform;
-    const host = { gpu, files, clock, device: deviceOptions(env), grammars: xgrammar };
+    // A tab has no folder of the user's; nothing is tuned there.
+    const tuning = "cacheFolder" in platform ? await readTuning(files, platform.cacheFolder) : {};
+    const host = { gpu, files, clock, device: { ...deviceOptions(env), tuning }, grammars: xgrammar };
     serveEngine(await openLocalEngine(host, options), port);
     return { kind: "engine_ready" };
   } catch (thrown) {

@@ -2,6 +2,7 @@ import type { Device } from "../gpu/device.ts";
 import type { MatmulForm } from "../ops/matmul/problem.ts";
 import { SquareProduct } from "./square_product.ts";
 import { type BenchContext, type Measurement, type Suite, summarizeSamples } from "./suite.ts";
+import { tuneMatmul } from "./tune.ts";
 
 const cases: readonly (readonly [size: number, form: MatmulForm])[] = [
   [512, "NN"],
@@ -21,7 +22,8 @@ export const matmulSuite: Suite = {
   async *run(context) {
     const device = await context.openDevice();
     try {
-      for (const [size, form] of cases) yield await measure(context, device, size, form);
+      if (context.tune) yield* tuneMatmul(context, device);
+      else for (const [size, form] of cases) yield await measure(context, device, size, form);
     } finally {
       device.close();
     }

@@ -5,10 +5,10 @@ import { PlanBuilder } from "../gpu/plan_builder.ts";
 import { readBuffer, uploadTensor } from "../gpu/readback.ts";
 import type { Tensor } from "../gpu/tensor.ts";
 import { matmul } from "../ops/matmul/matmul.ts";
-import type { MatmulForm } from "../ops/matmul/problem.ts";
+import type { MatmulFamily, MatmulForm } from "../ops/matmul/problem.ts";
 import { drawMatrices } from "./peer_work.ts";
 
-/** A square f32 product by the kernels that the table chooses. */
+/** A square f32 product by the kernels that the table chooses, or by a family. */
 export class SquareProduct {
   private readonly device: Device;
   private readonly plan: Plan;
@@ -20,12 +20,13 @@ export class SquareProduct {
     this.tensors = tensors;
   }
 
-  static async create(device: Device, size: number, form: MatmulForm): Promise<SquareProduct> {
+  static async create(device: Device, size: number, form: MatmulForm, family?: MatmulFamily): Promise<SquareProduct> {
     const { a, b } = drawMatrices(size);
     const upload = (name: string, values: Float32Array) => uploadTensor(device, name, [size, size], values);
     const tensors = { a: upload("a", a), b: upload("b", b), c: upload("c", new Float32Array(size * size)) };
     const builder = new PlanBuilder(device, `bench.matmul_${form}`);
-    matmul(builder, { ...tensors, form, M: size, N: size, K: size });
+    const families = family === undefined ? undefined : [family];
+    matmul(builder, { ...tensors, form, M: size, N: size, K: size, ...(families && { families }) });
     return new SquareProduct(device, await builder.build(), tensors);
   }
 

@@ -28,6 +28,8 @@ export interface BenchContext {
   readonly only: readonly string[];
   /** Of --profile: whether a suite that can also measures each kernel on its own. */
   readonly profile: boolean;
+  /** Of --tune: whether a suite that can chooses kernels for this adapter instead. */
+  readonly tune: boolean;
   readonly platform: HostPlatform;
   /** Of --state: folder where a long suite keeps what it has measured, and finds it again; null for none. */
   readonly state: string | null;

@@ -10,6 +10,7 @@ import {
 } from "../bench/suite.ts";
 import { EnvironmentError } from "../core/errors.ts";
 import { didYouMean } from "../core/nearest.ts";
+import { readTuning } from "../engine/tuning_file.ts";
 import { type Device, openDevice } from "../gpu/device.ts";
 import { deviceOptions } from "../gpu/device_options.ts";
 import type { HostPlatform } from "../schema/platform.ts";
@@ -28,6 +29,7 @@ export const command: Command = {
     only: { kind: "list", value: "NAME", summary: "Work or library of the suite peers to measure; may be repeated." },
     state: { kind: "text", value: "FOLDER", summary: "Where async keeps finished pieces; the same folder goes on." },
     profile: { kind: "flag", summary: "Measure each kernel of the suite step on its own, too." },
+    tune: { kind: "flag", summary: "Let the suite matmul choose kernels for this adapter, and keep them." },
     record: { kind: "flag", summary: "Append the results to test/bench/results.jsonl of the clone." },
   },
   run: bench,
@@ -52,6 +54,8 @@ async function bench(context: CommandContext): Promise<number> {
   const only = onlyOf(args.list("only"), chosen);
   const results = args.flag("record") ? await resultsFile(platform) : null;
   const commit = await currentCommit(platform);
+  // What was chosen before must not choose again.
+  const tuning = args.flag("tune") ? {} : { tuning: await readTuning(platform.files, platform.cacheFolder) };
   for (const suite of chosen) {
     if (!context.json) context.print(`${suite.name}: ${suite.summary}`);
     let adapter = "";
@@ -61,11 +65,12 @@ async function bench(context: CommandContext): Promise<number> {
       seconds: args.requireNumber("seconds"),
       only,
       profile: args.flag("profile"),
+      tune: args.flag("tune"),
       platform,
       state: args.text("state") ?? null,
       note: (line) => context.note(line),
       async openDevice(): Promise<Device> {
-        const device = await openDevice(await platform.gpu(), deviceOptions(platform.env));
+        const device = await openDevice(await platform.gpu(), { ...deviceOptions(platform.env), ...tuning });
         adapter = device.caps.adapter;
         return device;
       },

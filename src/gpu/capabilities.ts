@@ -9,6 +9,8 @@ export interface Capabilities {
   timestamps: boolean;
   /** The family of kernels that was asked for, when one was. */
   kernels?: KernelFamily | undefined;
+  /** What measuring chose on this adapter, when it was asked to. */
+  tuned?: readonly TunedKernel[] | undefined;
   limits: {
     maxBufferBytes: number;
     maxBindingBytes: number;
@@ -36,6 +38,19 @@ export const kernelFamilies = [
   "workgroup_128x64",
 ] as const;
 export type KernelFamily = (typeof kernelFamilies)[number];
+
+/** The family that measuring chose for an operation from a number of rows on. */
+export interface TunedKernel {
+  /** "matmul." and the form. */
+  readonly operation: string;
+  readonly fromRows: number;
+  readonly family: KernelFamily;
+}
+
+/** What an adapter's tuned kernels are kept under. */
+export function tuningKey({ adapter, subgroupWidth, f16 }: Capabilities): string {
+  return `${adapter} | subgroups of ${subgroupWidth} | ${f16 ? "f16" : "no f16"}`;
+}
 
 /** Whether a text names a family of kernels. */
 export function isKernelFamily(name: string): name is KernelFamily {

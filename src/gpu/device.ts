@@ -1,5 +1,5 @@
 import { ConfigError, DeviceError, EnvironmentError } from "../core/errors.ts";
-import { type Capabilities, optionalFeatures, readCapabilities, servesSubgroups } from "./capabilities.ts";
+import { type Capabilities, optionalFeatures, readCapabilities, servesSubgroups, tuningKey } from "./capabilities.ts";
 import { type DeviceCounters, zeroCounters } from "./counters.ts";
 import type { DeviceOptions } from "./device_options.ts";
 import { PipelineCache } from "./pipelines.ts";
@@ -147,7 +147,8 @@ export async function openDevice(gpu: GPU | undefined, options: DeviceOptions = 
   const requiredLimits: Record<string, number> = {};
   for (const name of wantedLimits) requiredLimits[name] = adapter.limits[name];
   const device = await adapter.requestDevice({ requiredFeatures, requiredLimits });
-  const caps: Capabilities = { ...readCapabilities(adapter, device), kernels: options.kernels };
+  const own = readCapabilities(adapter, device);
+  const caps: Capabilities = { ...own, kernels: options.kernels, tuned: options.tuning?.[tuningKey(own)] };
   if (options.kernels === "subgroup" && !servesSubgroups(caps)) {
     device.destroy();
     throw new ConfigError(`Kernels by subgroups need subgroups of 4, 8 or 16 lanes; ${caps.adapter} has none.`, {

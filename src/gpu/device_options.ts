@@ -1,12 +1,12 @@
 import type { Env } from "../core/clock.ts";
 import { ConfigError } from "../core/errors.ts";
-import { didYouMean } from "../core/nearest.ts";
 import {
   isKernelFamily,
   type KernelFamily,
   kernelFamilies,
   type OptionalFeature,
   optionalFeatures,
+  type TunedKernel,
 } from "./capabilities.ts";
 
 /** Options of `openDevice`. */
@@ -15,6 +15,8 @@ export interface DeviceOptions {
   disable?: readonly OptionalFeature[];
   /** The only family of kernels to use where an operation has it; default: what each operation's table says. */
   kernels?: KernelFamily;
+  /** What measuring chose, by `tuningKey` of the adapter. */
+  tuning?: Readonly<Record<string, readonly TunedKernel[]>>;
 }
 
 /**
@@ -26,7 +28,7 @@ export function deviceOptions(env: Env): DeviceOptions {
   if (family !== "" && !isKernelFamily(family)) {
     const known = kernelFamilies.join(", ");
     throw new ConfigError(`LEYDEN_KERNELS is "${family}"; the families of kernels are ${known}.`, {
-      do: didYouMean(family, kernelFamilies),
+      do: "Leave it unset, or name one of them.",
     });
   }
   const disable = (env.LEYDEN_GPU_DISABLE ?? "").split(",").filter((name) => name !== "");
@@ -34,7 +36,7 @@ export function deviceOptions(env: Env): DeviceOptions {
     if ((optionalFeatures as readonly string[]).includes(name)) continue;
     const known = optionalFeatures.join(", ");
     throw new ConfigError(`LEYDEN_GPU_DISABLE names "${name}"; the features that can be left off are ${known}.`, {
-      do: didYouMean(name, optionalFeatures),
+      do: "Leave it unset, or name some of them.",
     });
   }
   return { disable: disable as OptionalFeature[], ...(family === "" ? {} : { kernels: family }) };
