@@ -26,6 +26,8 @@ export class Sequence {
   readonly isStepwise: boolean;
   /** Decode step that last served it. */
   lastServed = 0;
+  /** The last sequence it was compared with; prompts are long and asked about at every step. */
+  private compared: { readonly ahead: Sequence; readonly shared: number } | null = null;
   private constrained = false;
   private readonly alternatives: Alternatives[] = [];
   private node = noNode;
@@ -66,12 +68,16 @@ export class Sequence {
   follows(ahead: Sequence): boolean {
     const shares = ahead.request.adapter === this.request.adapter && Number.isFinite(ahead.publishedPages);
     if (!shares) return false;
-    const whole = (tokens: number): number => Math.floor(tokens / pageTokens) * pageTokens;
-    const most = Math.min(whole(this.length - 1), whole(ahead.length));
-    if (most <= ahead.computed) return false;
+    if (this.compared?.ahead !== ahead) this.compared = { ahead, shared: this.sharedWith(ahead) };
+    return this.compared.shared > ahead.computed;
+  }
+
+  /** Tokens of the whole pages that both begin with, the last token of this sequence left to compute. */
+  private sharedWith(ahead: Sequence): number {
+    const most = Math.min(this.length - 1, ahead.length);
     let common = 0;
     while (common < most && this.tokens[common] === ahead.tokens[common]) common++;
-    return whole(common) > ahead.computed;
+    return Math.floor(common / pageTokens) * pageTokens;
   }
 
   /** Takes cached pages for the longest known prefix under `root`, leaving at least one token to compute. */
