@@ -9,6 +9,7 @@ import { openStore } from "../app/open_store.ts";
 import { openTelemetry } from "../app/open_telemetry.ts";
 import { hex } from "../core/clock.ts";
 import { asLeydenError } from "../core/errors.ts";
+import type { EngineOptions } from "../engine/engine_options.ts";
 import type { HostPlatform } from "../schema/platform.ts";
 import type { Args } from "./args.ts";
 import { UsageError } from "./args.ts";
@@ -26,6 +27,7 @@ interface WantedModel {
   /** File of the replies, where a script writes them. */
   readonly script: string;
   readonly replyTokens: number;
+  readonly options: Pick<EngineOptions, "weights" | "memoryBytes">;
 }
 
 /** How long calls under way may take after a stop signal. */
@@ -37,6 +39,18 @@ export const command: Command = {
   summary: "Serves a model, or forwards to registered ones, and records the calls of rollouts.",
   options: {
     model: { kind: "text", value: "DIR", summary: "Model folder to serve." },
+    weights: {
+      kind: "text",
+      summary: "How the model's matrices are held: a half or a quarter of the memory for a little precision.",
+      choices: ["f32", "f16", "int8"],
+      fallback: "f32",
+    },
+    memory: {
+      kind: "integer",
+      value: "MIB",
+      summary: "Device memory to plan for (default: 2048 on a software adapter, else 4096).",
+      min: 1,
+    },
     policy: {
       kind: "text",
       summary: "Who writes replies: the model, a script forced through it, or nobody (random ids, no model runs).",
@@ -105,17 +119,21 @@ function wantedModel(args: Args): WantedModel | null {
     });
   }
   if (folder === undefined) return null;
-  return { folder, policy, script: script ?? "", replyTokens: args.requireNumber("reply-tokens") };
+  const options: WantedModel["options"] = {
+    weights: args.requireText("weights") as EngineOptions["weights"],
+    memoryBytes: (args.number("memory") ?? 0) * 2 ** 20,
+  };
+  return { folder, policy, script: script ?? "", replyTokens: args.requireNumber("reply-tokens"), options };
 }
 
 /** Loads what a model takes only when there is one: a gateway alone starts in half the time. */
 async function openModel(platform: HostPlatform, wanted: WantedModel): Promise<ServedModel> {
-  const { folder, policy, script, replyTokens } = wanted;
+  const { folder, policy, script, replyTokens, options } = wanted;
   if (policy === "null") {
     return await (await import("../app/open_null_model.ts")).openNullModel(platform, folder, replyTokens);
   }
   const replies = policy === "script" ? await loadScript(platform.files, script) : null;
-  const served = await (await import("../app/open_served_model.ts")).openServedModel(platform, folder);
+  const served = await (await import("../app/open_served_model.ts")).openServedModel(platform, folder, options);
   return replies === null ? served : { ...served, script: new ReplyScript(replies) };
 }
 
