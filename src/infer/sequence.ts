@@ -82,6 +82,8 @@ export class Sequence {
 
   /** Takes cached pages for the longest known prefix under `root`, leaving at least one token to compute. */
   attachCached(pool: BlockPool, root: number): void {
+    // Each sequence that kept another would keep all that came before it.
+    this.compared = null;
     this.node = root;
     while ((this.publishedPages + 1) * pageTokens < this.length) {
       const from = this.publishedPages * pageTokens;
