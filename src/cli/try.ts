@@ -106,6 +106,9 @@ async function tryIn(context: CommandContext, subject: Subject, folder: string):
   });
   const url = args.text("url");
   note(`Running ${short(nameOf(subject))} in ${"harness" in subject ? folder : "this folder"} …`);
+  if ("harness" in subject && (url !== undefined || args.text("model") !== undefined)) {
+    note("It asks nobody before it acts: what its model tells it to do, it does with your rights.");
+  }
   if (url !== undefined) return await runTrial(platform, trial({ url, key: args.requireText("key") }));
   const script = await scriptFor(context, subject, folder);
   const { openTrialModel } = await import("../app/trial/trial_model.ts");
