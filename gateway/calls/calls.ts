@@ -152,9 +152,13 @@ export class Calls {
     return await this.gate.count(answer);
   }
 
-  /** How many tokens the own model's prompt of a request has. @throws ApiError 404 where there is no own model */
-  async countTokens(caller: Caller | null, chat: ChatRequest): Promise<number> {
-    const { own } = this;
+  /**
+   * How many tokens the prompt of a request has for the model it asks for, the policy where an endpoint serves that.
+   * @throws ApiError 404 where no model of our own can count them
+   */
+  async countTokens(caller: Caller | null, chat: ChatRequest, asked: string | null): Promise<number> {
+    const server = await this.serverFor(caller?.identity.rolloutId ?? "", asked);
+    const own = server?.kind === "own" ? server.model : this.own;
     if (!own) throw new ApiError(404, "no_model", "This gateway serves no model whose tokens it could count.");
     if (!caller) return await own.countTokens(chat, null);
     const { rollout, identity } = caller;

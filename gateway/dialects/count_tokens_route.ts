@@ -1,7 +1,7 @@
 /** Counts of a prompt's tokens, without a call of the model: Anthropic's and Gemini's. */
 import type { Context } from "hono";
 import type { ChatRequest } from "../../src/schema/chat.ts";
-import type { Gateway } from "../context.ts";
+import { type Gateway, pathParam } from "../context.ts";
 import { readObject } from "../http/body.ts";
 import { ApiError } from "../http/errors.ts";
 import { attemptPrefix, type Routes } from "../http/routes.ts";
@@ -17,6 +17,8 @@ interface Count {
   dialect: Dialect;
   paths: readonly string[];
   read(body: JsonObject): ChatRequest;
+  /** The model asked for, in the body or in the address. */
+  model(body: JsonObject, call: string): string | null;
   write(tokens: number): JsonObject;
 }
 
@@ -31,19 +33,27 @@ const counts: readonly Count[] = [
     dialect: messages,
     paths: ["/v1/messages/count_tokens", "/messages/count_tokens"],
     read: (body) => messages.read(body).chat,
+    model: ({ model }) => (typeof model === "string" ? model : null),
     write: (tokens) => ({ input_tokens: tokens }),
   },
-  { dialect: gemini, paths: geminiCountPaths, read: readGeminiCount, write: (totalTokens) => ({ totalTokens }) },
+  {
+    dialect: gemini,
+    paths: geminiCountPaths,
+    read: readGeminiCount,
+    model: (_, call) => decodeURIComponent(call).replace(/:[^:]*$/, ""),
+    write: (totalTokens) => ({ totalTokens }),
+  },
 ];
 
-async function count(context: Context, gateway: Gateway, { dialect, read, write }: Count): Promise<Response> {
+async function count(context: Context, gateway: Gateway, { dialect, read, model, write }: Count): Promise<Response> {
   try {
     const principal = await gateway.principal(context);
     if (!principal) throw new ApiError(401, "invalid_api_key", "Invalid or missing API key");
-    const asked = read(await readObject(context.req.raw, gateway.config.limits.bodyBytes));
+    const body = await readObject(context.req.raw, gateway.config.limits.bodyBytes);
+    const asked = read(body);
     const chat = { ...asked, messages: withReadableResults(asked.messages) };
     const caller = await callerOf(context, gateway, principal);
-    return Response.json(write(await gateway.calls.countTokens(caller, chat)));
+    return Response.json(write(await gateway.calls.countTokens(caller, chat, model(body, pathParam(context, "call")))));
   } catch (thrown) {
     return errorResponse(dialect, thrown, gateway);
   }

@@ -12,6 +12,8 @@ class World {
   readonly policy = new FakeEngine();
   readonly frozen = new FakeEngine();
   readonly store: MemoryStore;
+  /** Prompts that the frozen model's codec made. */
+  frozenPrompts = 0;
   readonly sent: { url: string; body: Json }[] = [];
   readonly app: ReturnType<typeof createApp>;
 
@@ -19,10 +21,15 @@ class World {
     this.store = store;
     this.policy.script = () => "policy";
     this.frozen.script = () => "frozen";
+    const frozen = fakeModel(this.frozen);
+    const encodeRequest: typeof frozen.codec.encodeRequest = (...args) => {
+      this.frozenPrompts++;
+      return frozen.codec.encodeRequest(...args);
+    };
     this.app = createApp({
       store,
       model: fakeModel(this.policy),
-      others: { "policy-frozen": fakeModel(this.frozen) },
+      others: { "policy-frozen": { ...frozen, codec: { ...frozen.codec, encodeRequest } } },
       clock: systemClock,
       entropy: systemEntropy,
       config: { aliases: { "small-model": "policy-frozen" } },
@@ -66,6 +73,20 @@ describe("a model's name", () => {
     // What is not trained is sampled as the harness asks.
     expect(frozen.requests[0]?.sampling).toMatchObject({ temperature: 1, topP: 0.5 });
     expect(calls[3]?.overridden).toEqual({});
+  });
+
+  it("in a count of tokens means that model's tokenizer", async () => {
+    const made = await world();
+    const { post } = bound(made);
+    const counted: unknown[] = [];
+    const body = { model: "small-model", messages: [{ role: "user", content: "hi" }] };
+    counted.push(await (await post("/r/r/0/train/v1/messages/count_tokens", body)).json());
+    const contents = [{ parts: [{ text: "hi" }] }];
+    counted.push(await (await post("/v1beta/models/policy-frozen:countTokens", { contents })).json());
+    expect(counted).toEqual([{ input_tokens: 19 }, { totalTokens: 19 }]);
+    expect(made.frozenPrompts).toBe(2);
+    await post("/v1/messages/count_tokens", { ...body, model: "any" });
+    expect(made.frozenPrompts).toBe(2);
   });
 
   it("keeps conversations with several models apart, and each is continued", async () => {
