@@ -1,3 +1,4 @@
+import { ConfigError } from "../core/errors.ts";
 import { adapterFiles, parsePeftConfig, peftConfigJson, readPeftConfig } from "../io/peft_config.ts";
 import { encodeSafetensors, type TensorSource } from "../io/safetensors.ts";
 import { weightsSha256 } from "../io/weights_hash.ts";
@@ -5,7 +6,7 @@ import { Adapter } from "../model/lora/adapter.ts";
 import { memoryWeights } from "../model/memory_weights.ts";
 import { type Model, namedTensors } from "../model/model.ts";
 import type { Files } from "../schema/files.ts";
-import type { AdapterOptions } from "../schema/lora.ts";
+import { type AdapterOptions, baseAdapter } from "../schema/lora.ts";
 import type { EngineOptions } from "./engine_options.ts";
 import type { ModelState } from "./engine_parts.ts";
 
@@ -18,7 +19,7 @@ function prefixOf(name: string, count: number): string {
 
 /**
  * The adapters of a state, or of their folders, or fresh ones.
- * @throws FormatError for their files; ConfigError for targets that the model does not have
+ * @throws FormatError for their files; ConfigError for names or targets that will not do
  */
 export async function openAdapters(
   files: Files,
@@ -26,6 +27,7 @@ export async function openAdapters(
   { adapters, seed }: Pick<EngineOptions, "adapters" | "seed">,
   state: ModelState | null,
 ): Promise<Adapter[]> {
+  requireNames(adapters.map(({ name }) => name));
   const opened: Adapter[] = [];
   for (const options of adapters) {
     const prefix = prefixOf(options.name, adapters.length);
@@ -38,6 +40,25 @@ export async function openAdapters(
     opened.push(await Adapter.load(model, options.name, saved.lora, source));
   }
   return opened;
+}
+
+/** Names are told apart by requests and name folders of checkpoints. @throws ConfigError */
+function requireNames(names: readonly string[]): void {
+  for (const [i, name] of names.entries()) {
+    const fault =
+      name === baseAdapter
+        ? "which means the model without any"
+        : names.indexOf(name) < i
+          ? "like another one"
+          : /^[\w-][\w.-]*$/.test(name)
+            ? null
+            : "which is no file name";
+    if (fault === null) continue;
+    throw new ConfigError(`An adapter is named "${name}", ${fault}.`, {
+      do: "Give each adapter a name of its own, of letters, digits, dots, dashes and underscores.",
+      data: { names },
+    });
+  }
 }
 
 interface SavedAdapter extends Pick<AdapterOptions, "lora"> {

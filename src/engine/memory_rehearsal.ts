@@ -55,7 +55,7 @@ const stillClock = { now: () => 0, monotonic: () => 0, sleep: async (): Promise<
 export class MemoryRehearsal {
   /** The model's parameters and its adapters'. */
   readonly weightBytes: number;
-  /** Numbers that are trained, or the model's where nothing is. */
+  /** Numbers in the model's parameters. */
   readonly parameters: number;
   private readonly what: Rehearsed;
   private readonly model: Model;
