@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
+import { openEngine } from "../../src/app/open_engine.ts";
 import { openStoreForReading } from "../../src/app/open_store.ts";
 import { platform } from "../../src/platform/node.ts";
 import { runLeyden } from "../cli/run_leyden.ts";
@@ -63,13 +64,18 @@ describe("leyden try", () => {
     const calls = await store.calls(rollout?.rollout_id ?? "");
     await store.close();
     expect(rollout?.status).toMatchObject({ state: "succeeded", last_attempt_id: "0" });
-    const { vocab_size: vocabulary } = JSON.parse(readFileSync(join(left, "model/config.json"), "utf8"));
-    for (const { tokens, server } of calls) {
+    // The replies are not the model's, but their log-probabilities are: the ones it gives these very tokens.
+    const engine = await openEngine(platform, { modelFolder: join(left, "model"), train: false, contextLength: 256 });
+    for (const { id, tokens, server } of calls) {
       expect(server.endpoint).toBe("script");
-      // Random weights: each token is about as likely as any other, and none exactly so.
-      for (const logprob of tokens.logprobs) expect(Math.abs(logprob + Math.log(vocabulary))).toBeLessThan(0.5);
+      const ids = Int32Array.of(...tokens.promptIds, ...tokens.replyIds);
+      const { logprobs } = await engine.score({ id, ids, temperature: 1 });
+      const scored = logprobs.slice(tokens.promptIds.length);
+      expect(scored).toHaveLength(tokens.logprobs.length);
+      for (const [at, logprob] of scored.entries()) expect(tokens.logprobs[at]).toBeCloseTo(logprob, 4);
       expect(new Set(tokens.logprobs).size).toBeGreaterThan(4);
     }
+    await engine.close();
   });
 
   it("says what a script says", async () => {
