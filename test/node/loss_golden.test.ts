@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { LossSettings } from "../../src/ops/loss_settings.ts";
+import { correctionWeights } from "../../src/rl/correction/weights.ts";
 import { policyLosses } from "../../src/rl/losses/registry.ts";
 import { rowShares, rowWeights } from "../../src/rl/normalisation.ts";
 import { computeCoupled } from "../ops/coupled_run.ts";
@@ -66,10 +67,42 @@ async function onDevice(c: GoldenCase, settings: (typeof checks)[string]): Promi
   return { loss, grad: Array.from(got.dh, (g, i) => g / (1 - (p[i] as number))) };
 }
 
-function goldenCases(): GoldenCase[] {
-  const shared = "golden/rl/policy_loss.json";
-  const path = hasShared(shared) ? sharedPath(shared) : new URL("../golden/rl/policy_loss.json", import.meta.url);
-  return (JSON.parse(readFileSync(path, "utf8")) as { cases: GoldenCase[] }).cases;
+function goldenCases<Case = GoldenCase>(name = "policy_loss"): Case[] {
+  const shared = `golden/rl/${name}.json`;
+  const path = hasShared(shared) ? sharedPath(shared) : new URL(`../golden/rl/${name}.json`, import.meta.url);
+  return (JSON.parse(readFileSync(path, "utf8")) as { cases: Case[] }).cases;
+}
+
+/** Asserts loss and gradients of a case within 1e-4 of what it expects. */
+function expectGolden(c: GoldenCase, want: GoldenCase["expect"][string], got: { loss: number; grad: number[] }): void {
+  const grad = tokensOf(c).map(({ row, t }) => want.grad[row]?.[t] as number);
+  const scale = Math.max(1e-2, ...grad.map(Math.abs));
+  expect(Math.abs(got.loss - want.loss) / Math.max(1e-2, Math.abs(want.loss)), `case ${c.id}`).toBeLessThan(1e-4);
+  for (const [i, g] of grad.entries()) {
+    expect(Math.abs((got.grad[i] as number) - g) / scale, `case ${c.id} token ${i}`).toBeLessThan(1e-4);
+  }
+}
+
+type DecoupledCase = Omit<GoldenCase, "old_logprob"> & {
+  proximal_logprob: Matrix;
+  behaviour_logprob: Matrix;
+  cap: number;
+  clip: number;
+};
+
+/**
+ * A decoupled case as a corrected batch poses it: PPO to the proximal policy, the advantage weighted. PPO knows
+ * differences alone, so both log-probabilities are shifted to where probabilities are.
+ */
+function weighted(c: DecoupledCase, bound: "truncate" | "mask"): GoldenCase {
+  const numbers = (values: Matrix): number[][] => values.map((row) => row.map(Number));
+  const options = { level: "token", bound, low: 0, high: c.cap, batchNormalise: false } as const;
+  const weights = correctionWeights(numbers(c.proximal_logprob), numbers(c.behaviour_logprob), c.mask, options);
+  const advantages = numbers(c.advantages).map((row, i) => row.map((a, t) => a * (weights[i]?.[t] as number)));
+  const top = numbers(c.logprob).flatMap((row, i) => row.filter((_, t) => c.mask[i]?.[t] !== 0));
+  const by = 1 + Math.max(0, ...top);
+  const shifted = (values: Matrix): number[][] => numbers(values).map((row) => row.map((l) => l - by));
+  return { ...c, logprob: shifted(c.logprob), old_logprob: shifted(c.proximal_logprob), advantages };
 }
 
 /** What a float32 device can be given: finite numbers under the mask. */
@@ -87,15 +120,25 @@ describe("golden policy losses on the device", () => {
         const want = c.expect[name];
         if (want === undefined || tokensOf(c).length === 0) continue;
         const got = await onDevice(c, settings);
-        const grad = tokensOf(c).map(({ row, t }) => want.grad[row]?.[t] as number);
-        const scale = Math.max(1e-2, ...grad.map(Math.abs));
-        expect(Math.abs(got.loss - want.loss) / Math.max(1e-2, Math.abs(want.loss)), `case ${c.id}`).toBeLessThan(1e-4);
-        for (const [i, g] of grad.entries()) {
-          expect(Math.abs((got.grad[i] as number) - g) / scale, `case ${c.id} token ${i}`).toBeLessThan(1e-4);
-        }
+        expectGolden(c, want, got);
         checked++;
       }
       expect(checked).toBeGreaterThan(3);
+    });
+  }
+
+  for (const bound of ["truncate", "mask"] as const) {
+    it(`decoupled PPO, weights that ${bound}, every finite case`, async () => {
+      let checked = 0;
+      for (const decoupled of goldenCases<DecoupledCase>("decoupled_ppo")) {
+        const c = weighted(decoupled, bound);
+        const want = decoupled.expect[`token_${bound}`];
+        if (want === undefined || tokensOf(c).length === 0 || !isFiniteCase(c)) continue;
+        const settings = { kind: "ppo", clipLow: decoupled.clip, clipHigh: decoupled.clip, dualClip: 0 } as const;
+        expectGolden(c, want, await onDevice(c, settings));
+        checked++;
+      }
+      expect(checked).toBeGreaterThan(2);
     });
   }
 });
