@@ -1,4 +1,4 @@
-import { modelPlace } from "../io/adapter_base.ts";
+import { oneModelPlace } from "../io/adapter_base.ts";
 import { ModelFolder } from "../io/model_folder.ts";
 import { adapterFiles } from "../io/peft_config.ts";
 import type { TensorEntry } from "../io/safetensors_header.ts";
@@ -21,7 +21,7 @@ export interface MergedFolder extends Pick<ModelFolder, "path" | "config" | "nam
  * @throws FormatError of its files; "tensor_missing" | "tensor_unknown" when the adapter is another model's
  */
 export async function openMerged(files: Files, path: string): Promise<MergedFolder> {
-  const { base, lora } = await modelPlace(files, path);
+  const { base, lora } = await oneModelPlace(files, path);
   const folder = await ModelFolder.open(files, base);
   if (lora === null) return folder;
   const at = files.join(path, adapterFiles.weights);

@@ -42,7 +42,7 @@ export async function openAdapters(
   return opened;
 }
 
-/** Names are told apart by requests and name folders of checkpoints. @throws ConfigError */
+/** Requests tell adapters apart by name, and checkpoints of several name folders after them. @throws ConfigError */
 function requireNames(names: readonly string[]): void {
   for (const [i, name] of names.entries()) {
     const fault =
@@ -50,7 +50,7 @@ function requireNames(names: readonly string[]): void {
         ? "which means the model without any"
         : names.indexOf(name) < i
           ? "like another one"
-          : /^[\w-][\w.-]*$/.test(name)
+          : name !== "" && (names.length === 1 || /^[\w-][\w.-]*$/.test(name))
             ? null
             : "which is no file name";
     if (fault === null) continue;

@@ -1,5 +1,5 @@
 import type { Device } from "../gpu/device.ts";
-import { modelPlace } from "../io/adapter_base.ts";
+import { oneModelPlace } from "../io/adapter_base.ts";
 import { ModelFolder } from "../io/model_folder.ts";
 import { AdaptedModel } from "../model/lora/adapted_model.ts";
 import { Model } from "../model/model.ts";
@@ -22,7 +22,7 @@ export async function openDecoder(
     loaded = new Map(),
   }: { readonly type?: WeightType; readonly loaded?: ReadonlyMap<string, Model> } = {},
 ): Promise<Policy> {
-  const { base, lora } = await modelPlace(files, folder);
+  const { base, lora } = await oneModelPlace(files, folder);
   const model = loaded.get(files.absolute(base)) ?? (await loadModel(files, device, base, type));
   if (lora === null) return model;
   const [adapter] = await openAdapters(files, model, { adapters: [{ name: "policy", folder, lora }], seed: 0 }, null);

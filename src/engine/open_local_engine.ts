@@ -9,6 +9,7 @@ import { memoryWeights } from "../model/memory_weights.ts";
 import { Model } from "../model/model.ts";
 import type { Decoder } from "../model/policy.ts";
 import type { Files } from "../schema/files.ts";
+import type { LoraConfig } from "../schema/lora.ts";
 import type { TokenizerFiles } from "../schema/tokenizer_files.ts";
 import { GrammarConstraints } from "../text/grammar/grammar_constraints.ts";
 import type { GrammarLibrary } from "../text/grammar/library.ts";
@@ -52,12 +53,19 @@ export async function openLocalEngine(host: EngineHost, asked: EngineOptions): P
   });
 }
 
+/** Of an adapter whose folder says its own. */
+const anyForm: LoraConfig = { rank: 1, alpha: 1, targets: "all-linear", rslora: false };
+
 /**
  * A PEFT folder as the model means its base model with that adapter: the only one when none is asked for, else what the
- * first continues from if it has no folder of its own.
+ * first continues from if it has no folder of its own. A checkpoint of several means its base model with all of them.
  */
 async function withAdapterFolder(files: Files, options: EngineOptions): Promise<EngineOptions> {
-  const { base, lora } = await modelPlace(files, options.modelFolder);
+  const { base, lora, several } = await modelPlace(files, options.modelFolder);
+  if (several.length > 0) {
+    const all = several.map((name) => ({ name, folder: files.join(options.modelFolder, name), lora: anyForm }));
+    return { ...options, modelFolder: base, adapters: options.adapters.length > 0 ? options.adapters : all };
+  }
   if (lora === null) return options;
   const [first = { name: "policy", folder: "", lora }, ...others] = options.adapters;
   const folder = first.folder === "" ? options.modelFolder : first.folder;

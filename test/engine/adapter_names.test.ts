@@ -15,10 +15,10 @@ describe("adapter names", () => {
   for (const [names, message] of [
     [["base"], 'An adapter is named "base", which means the model without any.'],
     [["a", "b", "a"], 'An adapter is named "a", like another one.'],
-    [["../a"], 'An adapter is named "../a", which is no file name.'],
-    [["a/b"], 'An adapter is named "a/b", which is no file name.'],
+    [["../a", "b"], 'An adapter is named "../a", which is no file name.'],
+    [["b", "a/b"], 'An adapter is named "a/b", which is no file name.'],
     [[""], 'An adapter is named "", which is no file name.'],
-    [[".."], 'An adapter is named "..", which is no file name.'],
+    [["..", "b"], 'An adapter is named "..", which is no file name.'],
   ] as const) {
     it(`refuses ${names.join()}`, async () => {
       await expect(open(...names)).rejects.toThrow(message);

@@ -105,6 +105,36 @@ describe("an adapter as a folder", () => {
     expectNear((scored.json()[0] as { logprobs: number[] }).logprobs, trained, 2e-5);
   });
 
+  it("may be one of several in a checkpoint, which is served and resumed whole", async () => {
+    const adapters = ["a", "b"].map((name) => ({ name, folder: "", lora }));
+    const engine = await open({ adapters });
+    await step(engine, "u");
+    const [a, b] = [
+      await logprobs(engine),
+      (await engine.score({ id: "b", ids, temperature: 1, adapter: "b" })).logprobs,
+    ];
+    const folder = join(root, "several");
+    const snapshot = await engine.snapshot({ optimizer: true });
+    for (const name of ["a", "b"]) await mkdir(join(folder, name), { recursive: true });
+    await write(folder, snapshot);
+    await engine.close();
+
+    const served = await open({ modelFolder: folder, train: false });
+    expect((await served.info()).adapters).toEqual(["a", "b"]);
+    expect(await logprobs(served)).toEqual(a);
+    expect((await served.score({ id: "b", ids, temperature: 1, adapter: "b" })).logprobs).toEqual(b);
+    await served.close();
+
+    const own = adapters.map((options) => ({ ...options, folder: join(folder, options.name) }));
+    const resumed = await open({ modelFolder: folder, optimizerFolder: folder, adapters: own });
+    expect((await resumed.snapshot({ optimizer: true })).weightsSha256).toBe(snapshot.weightsSha256);
+    expect((await resumed.snapshot({ optimizer: true })).optimizerSteps).toBe(1);
+    await resumed.close();
+
+    const { err } = await runLeyden(["export", "--model", folder, join(root, "none")]);
+    expect(err).toContain(`${folder} holds the adapters a, b.\nName one of them, such as ${folder}/a.`);
+  });
+
   it("says when its base model is not there", async () => {
     const folder = join(root, "lost");
     await mkdir(folder);
