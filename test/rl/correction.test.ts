@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { correctionDiagnostics } from "../../src/rl/correction/diagnostics.ts";
+import { perplexityMetrics } from "../../src/rl/correction/perplexity.ts";
 import { offPolicySequenceMasked, rejectionMask } from "../../src/rl/correction/rejection.ts";
 import { type CorrectionOptions, correctionWeights } from "../../src/rl/correction/weights.ts";
 
@@ -90,5 +91,23 @@ describe("diagnostics", () => {
     expect(found.maxLogRatio).toBe(1);
     expect(found.ess).toBeLessThan(1);
     expect(correctionDiagnostics([[1]], [[0]], [[0]]).ess).toBe(0);
+  });
+});
+
+describe("perplexities", () => {
+  it("compare sequence by sequence, and stay numbers when a sequence is lost", () => {
+    const mask = [[1, 1, 0], [1]];
+    const found = perplexityMetrics([[-1, -2, Number.NaN], [-3]], [[-1, -1, Number.NaN], [-3]], mask);
+    expect(found["rollout_corr/training_ppl"]).toBeCloseTo((Math.exp(1.5) + Math.exp(3)) / 2, 12);
+    expect(found["rollout_corr/rollout_ppl"]).toBeCloseTo((Math.exp(1) + Math.exp(3)) / 2, 12);
+    expect(found["rollout_corr/log_ppl_diff"]).toBeCloseTo(0.25, 12);
+    expect(found["rollout_corr/log_ppl_diff_max"]).toBe(0.5);
+    expect(found["rollout_corr/ppl_ratio"]).toBeCloseTo((Math.exp(0.5) + 1) / 2, 12);
+    expect(found["rollout_corr/chi2_token"]).toBeCloseTo((1 + Math.exp(-2) + 1) / 3 - 1, 12);
+    expect(found["rollout_corr/chi2_seq"]).toBeCloseTo((Math.exp(-2) + 1) / 2 - 1, 12);
+    const far = perplexityMetrics([[-1e4]], [[-1]], [[1]]);
+    for (const [name, value] of Object.entries({ ...far, ...perplexityMetrics([], [], []) })) {
+      expect([name, Number.isFinite(value)]).toEqual([name, true]);
+    }
   });
 });

@@ -1,8 +1,10 @@
 import { everything } from "../advantages/token_estimator.ts";
 import { correctionDiagnostics } from "../correction/diagnostics.ts";
+import { perplexityMetrics } from "../correction/perplexity.ts";
 import { offPolicySequenceMasked, rejectionMask } from "../correction/rejection.ts";
 import { correctionWeights } from "../correction/weights.ts";
 import { forEachMasked, type Rows } from "../masked.ts";
+import { standardDeviation } from "../reward_statistics.ts";
 import type { Batch, BatchOptions } from "./batch_input.ts";
 import { gather, type UnitSequence } from "./sequences.ts";
 
@@ -76,20 +78,10 @@ export function correctBatch(
 /** How far the two policies are apart, whatever is done about it. */
 function driftMetrics(trainer: Rows, sampler: Rows, mask: Rows, { correction }: Correction): Record<string, number> {
   const found = correctionDiagnostics(trainer, sampler, mask, correction?.high ?? 2);
-  const tokens = mask.reduce((n, row) => n + row.length, 0);
-  const mean = (rows: Rows): number => {
-    let sum = 0;
-    forEachMasked(rows, mask, (value) => {
-      sum += value;
-    });
-    return tokens === 0 ? 0 : sum / tokens;
-  };
   return {
     "rollout_corr/kl": found.k1,
     "rollout_corr/k3_kl": found.k3,
-    "rollout_corr/log_ppl_diff": mean(sampler) - mean(trainer),
-    "rollout_corr/training_ppl": Math.exp(-mean(trainer)),
-    "rollout_corr/rollout_ppl": Math.exp(-mean(sampler)),
+    ...perplexityMetrics(trainer, sampler, mask),
     "rollout_corr/max_log_ratio": found.maxLogRatio,
     "rollout_corr/rollout_is_eff_sample_size": found.ess,
     "rollout_corr/rollout_is_ratio_fraction_high": found.truncatedFrac,
@@ -103,6 +95,7 @@ function weightMetrics({ weights, rejected, offPolicy }: Kept): Record<string, n
   const sum = flat.reduce((a, b) => a + b, 0);
   return {
     "rollout_corr/rollout_is_mean": n === 0 ? 0 : sum / n,
+    "rollout_corr/rollout_is_std": standardDeviation(flat),
     "rollout_corr/rollout_is_max": flat.reduce((a, b) => Math.max(a, b), 0),
     "rollout_corr/rollout_is_min": n === 0 ? 0 : flat.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY),
     "rollout_corr/rollout_rs_masked_fraction": n === 0 ? 0 : rejected / n,
