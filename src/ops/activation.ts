@@ -3,14 +3,23 @@ import { type Kernel, kernel } from "../gpu/kernel.ts";
 import type { PlanBuilder } from "../gpu/plan_builder.ts";
 import { type Dim, dimText, type Tensor } from "../gpu/tensor.ts";
 import { wgsl } from "../gpu/wgsl.gen.ts";
-import { elementCount, elementGrid, groupsOver } from "./grid.ts";
+import { byFours, elementCount, elementGrid, groupsOver } from "./grid.ts";
 import type { Op } from "./op.ts";
 
 const entry = (name: string, uses: readonly string[]): Kernel => kernel("activation", wgsl.activation, name, uses);
-const forward = entry("forward", ["x", "y"]);
-const forwardGated = entry("forward_gated", ["x", "y"]);
-const backward = entry("backward", ["x", "dy", "dx"]);
-const backwardGated = entry("backward_gated", ["x", "dy", "dx"]);
+const forward = { plain: entry("forward", ["x", "y"]), gated: entry("forward_gated", ["x", "y"]) };
+const backward = { plain: entry("backward", ["x", "dy", "dx"]), gated: entry("backward_gated", ["x", "dy", "dx"]) };
+const forwardByFours = {
+  plain: entry("forward_4", ["x_4", "y_4"]),
+  gated: entry("forward_gated_4", ["x_4", "y_4"]),
+};
+const backwardByFours = {
+  plain: entry("backward_4", ["x_4", "dy_4", "dx_4"]),
+  gated: entry("backward_gated_4", ["x_4", "dy_4", "dx_4"]),
+};
+
+/** Fours that an invocation handles. */
+const elementsByFours = 32;
 
 const kinds = ["silu", "gelu", "gelu_tanh"] as const;
 
@@ -58,37 +67,35 @@ export const activation: Op<ActivationIn, { readonly y: Tensor }, ActivationSave
       throw new ShapeError("activation.x", expected, x.shape.map(dimText), "Pass rows of F, or of [gate | up].");
     }
     const y = plan.temp([rows, width], "activation.y");
-    dispatchElements(plan, o.gated ? forwardGated : forward, { x, y }, [rows, width], o, 0);
+    if (byFours(plan.device, width)) {
+      dispatchElements(plan, forwardByFours, { x_4: x, y_4: y }, [rows, width], o, { four: true, add: 0 });
+    } else dispatchElements(plan, forward, { x, y }, [rows, width], o, { four: false, add: 0 });
     return { out: { y }, saved: { x, shape: [rows, width], options: o } };
   },
 
   backward(plan, { x, shape, options }, { y: dy }, into) {
     const dx = into.x ?? plan.temp(x.shape, "activation.dx");
-    dispatchElements(
-      plan,
-      options.gated ? backwardGated : backward,
-      { x, dy, dx },
-      shape,
-      options,
-      into.x === undefined ? 0 : 1,
-    );
+    const add = into.x === undefined ? 0 : 1;
+    if (byFours(plan.device, shape[1])) {
+      dispatchElements(plan, backwardByFours, { x_4: x, dy_4: dy, dx_4: dx }, shape, options, { four: true, add });
+    } else dispatchElements(plan, backward, { x, dy, dx }, shape, options, { four: false, add });
     return { x: dx };
   },
 };
 
 function dispatchElements(
   plan: PlanBuilder,
-  k: Kernel,
+  kernels: { readonly plain: Kernel; readonly gated: Kernel },
   tensors: Record<string, Tensor>,
   shape: readonly [Dim, number],
   o: ActivationOptions,
-  add: 0 | 1,
+  { four, add }: { readonly four: boolean; readonly add: 0 | 1 },
 ): void {
-  const grid = elementGrid(plan.device);
-  plan.dispatch(k, {
+  const grid = elementGrid(plan.device, four ? elementsByFours : undefined);
+  plan.dispatch(o.gated ? kernels.gated : kernels.plain, {
     tensors,
     scalars: { count: elementCount(shape), width: shape[1], add },
     constants: { ...grid.constants, KIND: kinds.indexOf(o.kind) },
-    workgroups: groupsOver(grid, shape),
+    workgroups: groupsOver(grid, four ? [shape[0], shape[1] / 4] : shape),
   });
 }

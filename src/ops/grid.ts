@@ -26,6 +26,11 @@ export function elementGrid(device: Device, items?: number): Grid {
   return { constants: { WG, ITEMS }, groups: (elements) => linearGroups(Math.ceil(elements / (WG * ITEMS))) };
 }
 
+/** Whether rows of `cols` numbers are handled four at a time: a software adapter pays per read, not per number read. */
+export function byFours({ caps }: Device, cols: Dim): boolean {
+  return caps.deviceClass === "software" && typeof cols === "number" && cols % 4 === 0;
+}
+
 /** Number of elements of a shape at a replay. */
 export function elementCount(shape: readonly Dim[]): (values: PlanValues) => number {
   return (values) => shape.reduce<number>((n, d) => n * dimValue(d, values), 1);

@@ -4,11 +4,13 @@ import { dimValue } from "../gpu/plan_values.ts";
 import { type Dim, requireDims, type Tensor } from "../gpu/tensor.ts";
 import { wgsl } from "../gpu/wgsl.gen.ts";
 import { columnSums } from "./column_sum.ts";
-import { rowGrid } from "./grid.ts";
+import { byFours, rowGrid } from "./grid.ts";
 import type { Op } from "./op.ts";
 
 const forward = kernel("rmsnorm", wgsl.rmsnorm, "forward", ["x", "w", "y", "rstd"]);
 const backward = kernel("rmsnorm", wgsl.rmsnorm, "backward", ["x", "w", "rstd", "dy", "dx"]);
+const forwardByFours = kernel("rmsnorm", wgsl.rmsnorm, "forward_4", ["x_4", "w_4", "y_4", "rstd"]);
+const backwardByFours = kernel("rmsnorm", wgsl.rmsnorm, "backward_4", ["x_4", "w_4", "rstd", "dy_4", "dx_4"]);
 const gainPart = kernel("rmsnorm", wgsl.rmsnorm, "gain_part", ["x", "rstd", "dy", "part"]);
 
 /** Inputs of RMSNorm. */
@@ -53,14 +55,18 @@ export const rmsnorm: Op<RmsnormIn, { readonly y: Tensor }, RmsnormSaved, Rmsnor
     requireDims("rmsnorm.w", [cols], w, "Pass weights as long as a row.");
     const y = plan.temp(x.shape, "rmsnorm.y");
     const rstd = plan.temp([rows], "rmsnorm.rstd");
-    overRows(plan, forward, { x, w, y, rstd }, o, 0);
+    if (byFours(plan.device, cols)) overRows(plan, forwardByFours, x, { x_4: x, w_4: w, y_4: y, rstd }, o, 0);
+    else overRows(plan, forward, x, { x, w, y, rstd }, o, 0);
     return { out: { y }, saved: { x, w, rstd, options: o } };
   },
 
   backward(plan, { x, w, rstd, options }, { y: dy }, into) {
     const dx = into.x ?? plan.temp(x.shape, "rmsnorm.dx");
     if (into.w !== undefined) gainGradient(plan, { x, rstd, dy, dw: into.w }, options);
-    overRows(plan, backward, { x, w, rstd, dy, dx }, options, into.x === undefined ? 0 : 1);
+    const add = into.x === undefined ? 0 : 1;
+    if (byFours(plan.device, x.shape[1] ?? 0)) {
+      overRows(plan, backwardByFours, x, { x_4: x, w_4: w, rstd, dy_4: dy, dx_4: dx }, options, add);
+    } else overRows(plan, backward, x, { x, w, rstd, dy, dx }, options, add);
     return { x: dx, w: into.w };
   },
 };
@@ -73,16 +79,17 @@ function scalars(x: Tensor, o: RmsnormOptions, add: 0 | 1): Record<string, Dim> 
 function overRows(
   plan: PlanBuilder,
   k: Kernel,
-  tensors: Record<string, Tensor> & { x: Tensor },
+  x: Tensor,
+  tensors: Record<string, Tensor>,
   o: RmsnormOptions,
   add: 0 | 1,
 ): void {
   const grid = rowGrid(plan.device);
   plan.dispatch(k, {
     tensors,
-    scalars: scalars(tensors.x, o, add),
+    scalars: scalars(x, o, add),
     constants: grid.constants,
-    workgroups: (v) => grid.groups(dimValue(tensors.x.shape[0] ?? 0, v)),
+    workgroups: (v) => grid.groups(dimValue(x.shape[0] ?? 0, v)),
   });
 }
 

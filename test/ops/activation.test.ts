@@ -55,6 +55,8 @@ opcheck(activation, {
     { shapes: { x: [1, 2] }, options: { kind, gated: true } },
     { shapes: { x: [5, 1030] }, options: { kind, gated: true }, scale: 3 },
     { shapes: { x: [3, 65] }, options: { kind }, scale: 1e-3 },
+    { shapes: { x: [23, 332] }, options: { kind } },
+    { shapes: { x: [9, 1048] }, options: { kind, gated: true } },
   ]),
   // Outputs reach 10 at scale 3, and rms normalises by less than that.
   tolerance: { forward: 2e-6, backward: 2e-5 },

@@ -28,6 +28,7 @@ opcheck(rmsnorm, {
     { shapes: { x: [3, 65], w: [65] } },
     { shapes: { x: [67, 130], w: [130] }, options: { eps: 1e-6, shift: 1 } },
     { shapes: { x: [2, 64], w: [64] }, scale: 1e-3 },
+    { shapes: { x: [35, 132], w: [132] } },
   ],
   bad: [
     { shapes: { x: [2, 64], w: [32] }, message: "ShapeError[rmsnorm.w]: expected (64), got (32)." },

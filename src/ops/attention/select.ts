@@ -13,7 +13,10 @@ export function attentionVariant(caps: Capabilities, pass: AttentionPass, headDi
   if (style === "rows") return { headDim, lanes: 0, threads: 64, rowsPerThread: 1 };
   const registers = headDim * { forward: 2, dq: 3, dkv: 4 }[pass];
   if (style === "subgroup") {
-    return { headDim, lanes: caps.subgroupWidth, threads: caps.subgroupWidth, rowsPerThread: registers > 256 ? 1 : 2 };
+    const lanes = caps.subgroupWidth;
+    // Two rows to a lane while both leave room in a processor's nearest 32 KiB.
+    const few = registers > 256 || registers * lanes > 3072;
+    return { headDim, lanes, threads: lanes, rowsPerThread: few ? 1 : 2 };
   }
   return { headDim, lanes: 0, threads: softwareLanes(caps), rowsPerThread: registers > 128 ? 2 : 4 };
 }
