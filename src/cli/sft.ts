@@ -1,17 +1,13 @@
 import { modelTextFiles } from "../app/model_text_files.ts";
 import { type MemoryPlan, planMemory } from "../engine/memory_plan.ts";
-import { openDevice } from "../gpu/device.ts";
-import { deviceOptions } from "../gpu/device_options.ts";
 import { readTokenizerFiles } from "../io/tokenizer_folder.ts";
 import { defaultBudgetBytes } from "../model/memory_budget.ts";
-import { Model } from "../model/model.ts";
 import { Tokenizer } from "../text/tokenizer.ts";
 import { runSft, type SftSchedule, type SftStep } from "../train/sft.ts";
 import { Trainer } from "../train/trainer.ts";
 import type { Command, CommandContext } from "./command.ts";
-import { openMerged } from "./merged_weights.ts";
-import { readModelConfig } from "./model_place.ts";
 import { openSftDataset } from "./sft_data.ts";
+import { checkSftOptions, openSftPolicy, type SftPolicy } from "./sft_policy.ts";
 
 /** `leyden sft`: supervised fine-tuning, of a checkpoint or from random weights. */
 export const command: Command = {
@@ -24,6 +20,23 @@ export const command: Command = {
     init: { kind: "flag", summary: "Start from random weights." },
     std: { kind: "number", value: "X", summary: "With --init: deviation of matrices (default: the config's).", min: 0 },
     "embedding-std": { kind: "number", value: "X", summary: "With --init: deviation of embeddings.", min: 0 },
+    "lora-rank": {
+      kind: "integer",
+      value: "R",
+      summary: "Train a LoRA adapter beside frozen weights and save a PEFT folder.",
+      min: 1,
+    },
+    "lora-alpha": { kind: "number", value: "X", summary: "With --lora-rank: its alpha (default: 2 R).", min: 0 },
+    "lora-target": {
+      kind: "list",
+      value: "NAME",
+      summary: "With --lora-rank: a linear layer that gets a pair (default: all); may be repeated.",
+    },
+    weights: {
+      kind: "text",
+      summary: "With --lora-rank: how the frozen weights are held.",
+      choices: ["f32", "f16", "int8"],
+    },
     steps: { kind: "integer", value: "N", summary: "Optimizer steps.", fallback: 100, min: 1 },
     batch: { kind: "integer", value: "N", summary: "Examples per step.", fallback: 16, min: 1 },
     "learning-rate": { kind: "number", value: "X", summary: "Highest learning rate.", fallback: 1e-3, min: 0 },
@@ -58,11 +71,13 @@ async function runSftCommand(context: CommandContext): Promise<number> {
     string,
     string,
   ];
+  checkSftOptions(args);
   const schedule = scheduleOf(context);
   const tokenizer = Tokenizer.load(await readTokenizerFiles(files, folder));
   const dataset = await openSftDataset(files, data, { encode: (text) => tokenizer.encode(text), seed: schedule.seed });
-  const model = await startModel(context, folder, schedule.seed);
-  const trainer = new Trainer(model, { clock, ...trainerSizes(context, model) });
+  const trained = await openSftPolicy(context, folder, schedule.seed);
+  const { device } = trained.model;
+  const trainer = new Trainer(trained.policy, { clock, ...trainerSizes(context, trained) });
   const started = clock.monotonic();
   const losses: number[] = [];
   const report = (step: SftStep): void => {
@@ -71,7 +86,7 @@ async function runSftCommand(context: CommandContext): Promise<number> {
   };
   await runSft(trainer, dataset, schedule, report, context.stopSignal());
   const textFiles = await modelTextFiles(files, folder);
-  await model.save(files, out);
+  await trained.save(out);
   for (const [name, bytes] of Object.entries(textFiles)) await files.write(files.join(out, name), bytes);
   const record = {
     data,
@@ -81,14 +96,14 @@ async function runSftCommand(context: CommandContext): Promise<number> {
     losses,
     skipped: trainer.skippedSteps,
     seconds: (clock.monotonic() - started) / 1000,
-    adapter: model.device.caps.adapter,
-    weights_sha256: await model.sha256(),
+    adapter: device.caps.adapter,
+    weights_sha256: await trained.sha256(),
   };
   await files.write(files.join(out, "sft.json"), `${JSON.stringify(record, null, 2)}\n`);
   const { losses: _, ...last } = record;
   if (context.json) context.printJson({ out, ...last });
   else context.print(`Saved ${out} after ${schedule.steps} steps, loss ${record.loss?.toFixed(4)}.`);
-  model.device.close();
+  device.close();
   return 0;
 }
 
@@ -110,31 +125,16 @@ function scheduleOf({ args }: CommandContext): SftSchedule {
   };
 }
 
-/** The folder's weights, or random ones under its config.json. */
-async function startModel({ args, platform }: CommandContext, folder: string, seed: number): Promise<Model> {
-  const { files } = platform;
-  if (!args.flag("init")) {
-    const weights = await openMerged(files, folder);
-    return Model.load(await openDevice(await platform.gpu(), deviceOptions(platform.env)), weights.config, weights);
-  }
-  const config = await readModelConfig(files, folder);
-  const device = await openDevice(await platform.gpu(), deviceOptions(platform.env));
-  return Model.initialize(device, config, {
-    seed,
-    std: args.number("std"),
-    embeddingStd: args.number("embedding-std"),
-  });
-}
-
 /** How a step fits into memory. */
 function trainerSizes(
   { args }: CommandContext,
-  { config, device }: Model,
+  { model: { config, device, type: weights }, adapter }: SftPolicy,
 ): Pick<MemoryPlan, "microBatchTokens" | "recomputedLayers"> {
   const { caps } = device;
   const microBatchTokens = args.number("micro-batch-tokens");
   return planMemory({
-    ...{ caps, config, weights: "f32", adapters: [], training: { reference: false }, inference: null },
+    ...{ caps, config, weights, training: { reference: false }, inference: null },
+    adapters: adapter === null ? [] : [{ name: adapter.name, lora: adapter.config }],
     ...{ budgetBytes: defaultBudgetBytes(caps.deviceClass), otherBytes: 0, kvTokens: 0 },
     ...(microBatchTokens === undefined ? {} : { microBatchTokens }),
   });

@@ -56,6 +56,28 @@ describe("leyden sft", () => {
     expect(await readFile(join(place, "first", "tokenizer.json"), "utf8")).toContain("<|im_end|>");
   });
 
+  it("trains a LoRA adapter, saves a PEFT folder and goes on from it", async () => {
+    const shape = ["--data", `${calc}/sft.ts#clean`, "--lora-rank", "4", "--weights", "f16", "--steps", "4"];
+    const first = await train("lora", ["--model", `${calc}/model`, ...shape]);
+    const folder = join(place, "lora");
+    expect(JSON.parse(await readFile(join(folder, "adapter_config.json"), "utf8"))).toMatchObject({
+      peft_type: "LORA",
+      r: 4,
+      lora_alpha: 8,
+      target_modules: "all-linear",
+      base_model_name_or_path: `${calc}/model`,
+    });
+    const further = await train("lora2", ["--model", folder, ...shape, "--lora-target", "q_proj"]);
+    expect(further.at(-1)?.weights_sha256).not.toBe(first.at(-1)?.weights_sha256);
+    // It goes on in the folder's own form, whatever the options say.
+    const config = JSON.parse(await readFile(join(place, "lora2", "adapter_config.json"), "utf8")) as {
+      target_modules: unknown;
+    };
+    expect(config.target_modules).toBe("all-linear");
+    const refused = await runLeyden(["sft", "--model", folder, "--data", "x", "--out", "y", "--weights", "f16"]);
+    expect(refused.err).toContain("--weights holds frozen weights; without --lora-rank all are trained.");
+  });
+
   it("continues from a folder, by lines of ids or of text", async () => {
     const data = join(place, "data.jsonl");
     const lines = [
