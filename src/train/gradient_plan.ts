@@ -15,6 +15,7 @@ import { recordIndexInputs } from "../ops/record_index.ts";
 import type { LossConfig } from "../schema/loss.ts";
 import { type BatchUnits, unitInputs } from "./batch_units.ts";
 import type { MicroBatch } from "./micro_batches.ts";
+import { QuantumMeter } from "./quantum_meter.ts";
 
 /** Longest submit, in milliseconds: a device cannot be interrupted inside one, and drivers end those that take long. */
 const quantumMs = { software: 1000, gpu: 50 } as const;
@@ -39,6 +40,9 @@ export class GradientPlan {
   private kind: LossKind = "cross_entropy";
   /** Of the last run that nothing interrupted; unknown at first. */
   private msPerToken = Number.POSITIVE_INFINITY;
+  private readonly meter: QuantumMeter;
+  /** The plan whose first run, which compiles, is over. */
+  private warm: Plan | null = null;
 
   constructor(model: Decoder, gradients: DecoderGradients, options: GradientPlanOptions) {
     this.model = model;
@@ -46,6 +50,12 @@ export class GradientPlan {
     this.clock = options.clock;
     this.recomputedLayers = options.recomputedLayers ?? 0;
     this.plan = new SizedPlan((sizes) => this.build(sizes), options.microBatchTokens);
+    this.meter = new QuantumMeter(options.clock, quantumMs[model.device.caps.deviceClass]);
+  }
+
+  /** Most tokens of a pass that others interrupt, as measured: no submit of it should take longer than the device's quantum. */
+  get mostTokensBetween(): number {
+    return this.meter.mostTokens;
   }
 
   /** Adds the batch's gradients to the accumulated ones; returns the records' statistics (R,8). */
@@ -72,11 +82,12 @@ export class GradientPlan {
       ...(units === undefined ? {} : unitInputs(units)),
     };
     const split = between !== undefined || this.msPerToken * T > quantumMs[this.model.device.caps.deviceClass];
+    const values = { T, R, U: units?.count ?? 0, ...lossValues(loss), ...index.values };
+    const pass = (pause?: () => Promise<void>) => plan.run(values, inputs, { split, between: pause });
     const started = this.clock.monotonic();
-    const { stats } = await plan.run({ T, R, U: units?.count ?? 0, ...lossValues(loss), ...index.values }, inputs, {
-      split,
-      between,
-    });
+    const isWarm = plan === this.warm;
+    this.warm = plan;
+    const { stats } = between && isWarm ? await this.meter.watch(T, between, pass) : await pass(between);
     if (between === undefined) this.msPerToken = (this.clock.monotonic() - started) / T;
     return stats as Float32Array;
   }

@@ -142,7 +142,7 @@ export class Trainer {
    */
   async addGradients(rows: readonly TrainRow[], loss: LossConfig, hooks: StepHooks = {}): Promise<GradientResult> {
     const { vocabSize, contextLength } = this.model.description;
-    const { microBatchTokens } = this.options;
+    const microBatchTokens = hooks.between === undefined ? this.options.microBatchTokens : this.tokensBetween(rows);
     const needsRefLogprob = loss.klCoef !== 0;
     const batches = packRows(rows, { vocabSize, contextLength, microBatchTokens, needsRefLogprob });
     const statistics = new StepStatistics(loss);
@@ -163,6 +163,12 @@ export class Trainer {
       if (i < batches.length - 1) await hooks.between?.();
     }
     return { statistics: statistics.result(), stats };
+  }
+
+  /** Tokens of a micro-batch whose submits others wait for: fewer where those took too long, but room for every row. */
+  private tokensBetween(rows: readonly TrainRow[]): number {
+    const longest = rows.reduce((n, row) => Math.max(n, row.ids.length), 1);
+    return Math.min(this.options.microBatchTokens, Math.max(longest, this.plan.mostTokensBetween));
   }
 
   /** Where the step's sequences lie; those that no micro-batch holds whole are scored first. */

@@ -1,6 +1,7 @@
 // Plan: gradients computed between decode bursts, and a step taken over sequences in flight, on a real device: the weights
 // are those of an undisturbed step to the last bit; a step collected in parts and scaled is that of the whole batch; tokens
-// drawn after the step with recomputed keys and values are the new policy's own, those with kept ones need not be.
+// drawn after the step with recomputed keys and values are the new policy's own, those with kept ones need not be. And the
+// size of micro-batches, which is measured as training goes on, changes no bit.
 import { describe, expect, it } from "#test";
 import { Rng, seedKey } from "../../src/core/rng.ts";
 import { engineDefaults } from "../../src/engine/engine_options.ts";
@@ -11,9 +12,9 @@ import { parseHfConfig } from "../../src/io/hf_config.ts";
 import { Model } from "../../src/model/model.ts";
 import type { InFlightPolicy } from "../../src/schedule/device_schedule.ts";
 import type { GenerateRequest, TrainRow, UpdateRequest } from "../../src/schema/engine.ts";
-import { qwen3Config } from "../model/configs.ts";
+import { llamaConfig, qwen3Config } from "../model/configs.ts";
 import { openTestGpu } from "../runtime/gpu.ts";
-import { adamw, ppo, randomRows } from "./training_rows.ts";
+import { adamw, allGradients, open, ppo, randomRows } from "./training_rows.ts";
 
 const clock = { now: () => 0, monotonic: () => performance.now(), sleep: async () => {} };
 const vocabulary = 40;
@@ -102,5 +103,17 @@ describe("an update between bursts", () => {
     expect(stepped.entropy).toBeCloseTo(result.entropy, 5);
     await whole.close();
     await parts.close();
+  });
+
+  it("has gradients that do not depend, to the last bit, on how many tokens a micro-batch takes", async () => {
+    const gradients: Float32Array[] = [];
+    for (const tokens of [16, 64, 1024]) {
+      const { model, trainer } = await open(llamaConfig, tokens);
+      await trainer.computeGradients(rows, ppo);
+      gradients.push(await allGradients(trainer));
+      trainer.dispose();
+      model.dispose();
+    }
+    for (const other of gradients.slice(1)) expect(Array.from(other)).toEqual(Array.from(gradients[0] as Float32Array));
   });
 });
