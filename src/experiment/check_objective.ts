@@ -22,6 +22,11 @@ export function checkObjective(train: TrainConfig): void {
       do: `Use one of ${rejectionKinds.join(", ")}.`,
     });
   }
+  if (train.loss === "dro" && train.correction !== "none") {
+    throw new ConfigError(`train.correction is ${train.correction}; dro has a term that its weights do not reach.`, {
+      do: "Use another loss, or set train.correction to none.",
+    });
+  }
   if (train.correctionBound === "mask" && train.correctionLow > train.correctionHigh) {
     throw new ConfigError(
       `train.correctionLow is ${train.correctionLow}, above train.correctionHigh (${train.correctionHigh}).`,

@@ -181,6 +181,7 @@ describe("a configuration's objective", () => {
     expect(refusal({ advantage: "returns", level: "call" })).toThrow(
       "train.level is call; returns has an advantage for every token.",
     );
+    expect(refusal({ loss: "dro", correction: "token" })).toThrow("train.correction is token; dro has a term");
     expect(refusal({ rejections: [{ kind: "token_k9", upper: 2 }] })).toThrow('names the statistic "token_k9"');
     expect(refusal({ correctionBound: "mask", correctionLow: 3 })).toThrow(
       "train.correctionLow is 3, above train.correctionHigh (2).",
