@@ -6,15 +6,19 @@
 
 /** A set of JSON texts kept by content; ids are never reused for another text while referred to. */
 export interface Bodies {
-  /** The text's id if it is stored. */
-  find(json: string): number | undefined;
   /** Stores the text, or counts one more reference to it. */
   put(json: string): number;
   json(id: number): string;
 }
 
+/** A piece of a body, with its text: what repeats it is told by comparing, without a look into the store. */
+export interface Piece {
+  readonly id: number;
+  readonly json: string;
+}
+
 /** The pieces of a body's long values by key, in order. */
-export type Pieces = ReadonlyMap<string, readonly number[]>;
+export type Pieces = ReadonlyMap<string, readonly Piece[]>;
 
 /** A long value: its first `shared` pieces are the base call's, then come `rest`. */
 export interface BodySlot {
@@ -40,7 +44,7 @@ export function splitBody(
   bodies: Bodies,
 ): { stored: StoredBody; pieces: Pieces } {
   const slots: BodySlot[] = [];
-  const pieces = new Map<string, readonly number[]>();
+  const pieces = new Map<string, readonly Piece[]>();
   const skeleton: [string, unknown][] = [];
   for (const [key, value] of Object.entries(body)) {
     const isList = Array.isArray(value);
@@ -52,11 +56,9 @@ export function splitBody(
     }
     const known = base.get(key) ?? [];
     let shared = 0;
-    while (shared < texts.length && shared < known.length && bodies.find(texts[shared] as string) === known[shared]) {
-      shared++;
-    }
-    const rest = texts.slice(shared).map((text) => bodies.put(text));
-    slots.push({ key, isList, shared, rest });
+    while (shared < texts.length && shared < known.length && texts[shared] === known[shared]?.json) shared++;
+    const rest = texts.slice(shared).map((json): Piece => ({ id: bodies.put(json), json }));
+    slots.push({ key, isList, shared, rest: rest.map(({ id }) => id) });
     pieces.set(key, [...known.slice(0, shared), ...rest]);
     skeleton.push([key, null]);
   }
@@ -83,11 +85,12 @@ export function joinBody(
   bodies: Bodies,
 ): { body: Record<string, unknown>; pieces: Pieces } {
   const values = new Map<string, unknown>();
-  const pieces = new Map<string, readonly number[]>();
+  const pieces = new Map<string, readonly Piece[]>();
   for (const slot of stored.slots) {
-    const ids = [...(base.get(slot.key) ?? []).slice(0, slot.shared), ...slot.rest];
-    const parsed = ids.map((id) => JSON.parse(bodies.json(id)) as unknown);
-    pieces.set(slot.key, ids);
+    const rest = slot.rest.map((id): Piece => ({ id, json: bodies.json(id) }));
+    const all = [...(base.get(slot.key) ?? []).slice(0, slot.shared), ...rest];
+    const parsed = all.map(({ json }) => JSON.parse(json) as unknown);
+    pieces.set(slot.key, all);
     values.set(slot.key, slot.isList ? parsed : parsed[0]);
   }
   const skeleton = JSON.parse(bodies.json(stored.skeleton)) as Record<string, unknown>;

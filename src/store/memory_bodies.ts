@@ -6,10 +6,6 @@ export class MemoryBodies implements Bodies {
   private readonly texts = new Map<number, { json: string; references: number }>();
   private nextId = 1;
 
-  find(json: string): number | undefined {
-    return this.ids.get(json);
-  }
-
   put(json: string): number {
     const id = this.ids.get(json) ?? this.nextId++;
     this.refer(id, json);

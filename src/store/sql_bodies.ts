@@ -15,19 +15,15 @@ export class SqlBodies implements Bodies {
     this.session = session;
   }
 
-  find(json: string): number | undefined {
-    const row = this.session.get("SELECT id FROM bodies WHERE hash = ? AND json = ?", hashOf(json), json);
-    return row?.id as number | undefined;
-  }
-
   put(json: string): number {
-    const known = this.find(json);
+    const hash = hashOf(json);
+    const known = this.session.get("SELECT id FROM bodies WHERE hash = ? AND json = ?", hash, json)?.id;
     if (known !== undefined) {
-      this.session.run("UPDATE bodies SET refs = refs + 1 WHERE id = ?", known);
-      return known;
+      this.session.run("UPDATE bodies SET refs = refs + 1 WHERE id = ?", known as number);
+      return known as number;
     }
     const sql = "INSERT INTO bodies (hash, refs, json) VALUES (?, 1, ?) RETURNING id";
-    return this.session.get(sql, hashOf(json), json)?.id as number;
+    return this.session.get(sql, hash, json)?.id as number;
   }
 
   json(id: number): string {
