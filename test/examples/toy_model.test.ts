@@ -57,7 +57,7 @@ describe.each(examples)("$name: model folder", ({ name, words, sft, vocab }) => 
     const unknown = tokenizer.idOf("[unk]");
     for (const stage of ["clean", "noisy"] as const) {
       const rows = sft[stage]({ encode, seed: 5 });
-      for (let i = 0; i < 300; i++) {
+      for (let i = 0; i < 100; i++) {
         const { ids } = rows.example(i);
         const text = tokenizer.decode(ids);
         expect([...ids]).not.toContain(unknown);
