@@ -168,8 +168,11 @@ class Planner {
     const { maxBindingBytes, maxBufferBytes } = this.request.caps.limits;
     const widestRow = 4 * Math.max(qkvWidth(this.d), upWidth(this.d), this.d.width);
     const probe = Math.min(minTokens, this.d.contextLength);
-    const perToken = this.rehearsal.training(probe, this.mostRecomputed()).plans / probe;
-    const arena = perToken === 0 ? Number.POSITIVE_INFINITY : maxBufferBytes / perToken;
+    const [once, twice] = [probe, 2 * probe].map((n) => this.rehearsal.training(n, this.mostRecomputed()).plans);
+    const perToken = ((twice as number) - (once as number)) / probe;
+    // What does not grow with the tokens, the loss head's chunks above all, takes its place in the same buffer.
+    const fixed = (once as number) - perToken * probe;
+    const arena = perToken === 0 ? Number.POSITIVE_INFINITY : (maxBufferBytes - fixed) / perToken;
     return {
       microBatchTokens: Math.floor(Math.min(maxBindingBytes / widestRow, Math.max(arena, probe))),
       kvTokens: Math.floor(maxBindingBytes / (this.kvBytes / (2 * this.d.layers))),
