@@ -18,7 +18,7 @@ import { open, ppo } from "./training_rows.ts";
 
 const shape = { vocab: 12, calls: 10, length: 6 };
 /** Tests on all three runtimes share the device with others; a failing example is found again by its seed. */
-const runs = { numRuns: 12, seed: 20261129 };
+const runs = { numRuns: 8, seed: 20261129 };
 
 /** What the records of call number `index` carry; equal for equal calls. */
 function terms({ replyIds }: TrieCall): { weight: number; advantage: number } {
@@ -136,7 +136,7 @@ describe("gradients of random trees", () => {
         expect(tensors).toBeLessThan(1e-5);
         expect(loss).toBeLessThan(1e-5);
       }),
-      { ...runs, numRuns: 6 },
+      { ...runs, numRuns: 4 },
     );
     trainer.dispose();
     model.dispose();
