@@ -18,6 +18,26 @@ export interface Marks {
  * @throws FormatError "text_unencodable" when the texts leave fewer than three
  */
 export function chooseMarks(values: readonly unknown[]): Marks {
+  const [lookalike, number, place] = isPlain(values, new Set()) ? candidates : unusedCandidates(values);
+  if (lookalike !== undefined && number !== undefined && place !== undefined) return { lookalike, number, place };
+  throw new FormatError("text_unencodable", "The messages contain every character that could mark their texts.", {
+    do: "Remove the Unicode noncharacters U+FDD0 to U+FDE7 from them.",
+  });
+}
+
+/** What a text with a candidate in it holds, as such or as an escape. */
+const telling = /[\ufdd0-\ufde7]|ufd/i;
+
+/** True when no text in a value could hold a candidate; a call's request shares most of its objects with the next one's. */
+function isPlain(value: unknown, seen: Set<object>): boolean {
+  if (typeof value === "string") return !telling.test(value);
+  if (typeof value !== "object" || value === null || seen.has(value)) return true;
+  seen.add(value);
+  if (ArrayBuffer.isView(value)) return true;
+  return Object.entries(value).every(([key, inner]) => isPlain(key, seen) && isPlain(inner, seen));
+}
+
+function unusedCandidates(values: readonly unknown[]): string[] {
   const json = JSON.stringify(values);
   // Requests are long, so the slow search is only for those in which an escape could be.
   const escaped = ["ufd", "uFD", "ufD", "uFd"].some((start) => json.includes(start));
@@ -27,11 +47,7 @@ export function chooseMarks(values: readonly unknown[]): Marks {
     if (free(candidate)) chosen.push(candidate);
     if (chosen.length === 3) break;
   }
-  const [lookalike, number, place] = chosen;
-  if (lookalike !== undefined && number !== undefined && place !== undefined) return { lookalike, number, place };
-  throw new FormatError("text_unencodable", "The messages contain every character that could mark their texts.", {
-    do: "Remove the Unicode noncharacters U+FDD0 to U+FDE7 from them.",
-  });
+  return chosen;
 }
 
 function escapeOf(char: string): RegExp {
