@@ -42,30 +42,35 @@ const beginnings: Readonly<Record<string, readonly (string | null)[]>> = {
 };
 
 describe("captured sessions", () => {
-  itShared("are answered, and continue by their exact tokens", "captures/index.json", async () => {
-    const sessions = Map.groupBy(
-      readCaptures().filter(isPlayed),
-      ({ file, scenario }) => `${file.split("/")[0]} ${scenario}`,
-    );
-    expect(sessions.size).toBeGreaterThan(40);
-    const found: Record<string, (string | null)[]> = {};
-    let continued = 0;
-    for (const [name, requests] of sessions) {
-      const replay = new Replay(server, await server.rollout(), requests);
-      await replay.playAll();
-      const calls = await server.calls(replay.rollout);
-      const byId = new Map(calls.map((call) => [call.id, call]));
-      for (const { parent: parentId, prefixLength, tokens } of calls) {
-        const parent = byId.get(parentId ?? "");
-        const said = parent ? [...parent.tokens.promptIds, ...parent.tokens.replyIds] : [];
-        expect([...tokens.promptIds.slice(0, prefixLength)], name).toEqual(said);
-        continued += parent ? 1 : 0;
+  itShared(
+    "are answered, and continue by their exact tokens",
+    "captures/index.json",
+    async () => {
+      const sessions = Map.groupBy(
+        readCaptures().filter(isPlayed),
+        ({ file, scenario }) => `${file.split("/")[0]} ${scenario}`,
+      );
+      expect(sessions.size).toBeGreaterThan(40);
+      const found: Record<string, (string | null)[]> = {};
+      let continued = 0;
+      for (const [name, requests] of sessions) {
+        const replay = new Replay(server, await server.rollout(), requests);
+        await replay.playAll();
+        const calls = await server.calls(replay.rollout);
+        const byId = new Map(calls.map((call) => [call.id, call]));
+        for (const { parent: parentId, prefixLength, tokens } of calls) {
+          const parent = byId.get(parentId ?? "");
+          const said = parent ? [...parent.tokens.promptIds, ...parent.tokens.replyIds] : [];
+          expect([...tokens.promptIds.slice(0, prefixLength)], name).toEqual(said);
+          continued += parent ? 1 : 0;
+        }
+        const roots = calls.filter(({ parent }) => parent === null).map(({ breakReason }) => breakReason);
+        if (roots.length > 1) found[name] = roots;
       }
-      const roots = calls.filter(({ parent }) => parent === null).map(({ breakReason }) => breakReason);
-      if (roots.length > 1) found[name] = roots;
-    }
-    expect(found).toEqual(beginnings);
-    expect(continued).toBeGreaterThan(100);
-    expect(server.faults).toEqual([]);
-  });
+      expect(found).toEqual(beginnings);
+      expect(continued).toBeGreaterThan(100);
+      expect(server.faults).toEqual([]);
+    },
+    120_000,
+  );
 });
