@@ -5,7 +5,7 @@ import { wgsl } from "../gpu/wgsl.gen.ts";
 import { columnSums } from "./column_sum.ts";
 import { matmul } from "./matmul/matmul.ts";
 import type { Op } from "./op.ts";
-import { type RowWindow, rowWindows } from "./windows.ts";
+import { rowWindows } from "./windows.ts";
 
 const biasPart = kernel("linear", wgsl.linear, "bias_part");
 
@@ -25,7 +25,7 @@ export interface LinearIn {
 export interface LinearOptions {
   /** "out_in": (N,K), as most checkpoints have it; "in_out": (K,N), as GPT-2's. */
   layout: "out_in" | "in_out";
-  /** Bounds the binding of one window of an out_in matrix, for tests. */
+  /** Bounds the binding of one window of the matrix, for tests. */
   windowBytes: number;
 }
 
@@ -46,7 +46,8 @@ function sizes(x: Tensor, w: Tensor, { layout }: Pick<LinearOptions, "layout">):
 
 /**
  * Affine map with an optional sum onto a residual stream: y = x W + bias + residual, W of (K,N) however it is stored.
- * x (T,K) -> y (T,N); an out_in matrix larger than one storage binding is read in windows, forward only. dx = dy W^T, dW += x^T dy, dbias += column sums of dy; nothing is transposed in memory.
+ * x (T,K) -> y (T,N). dx = dy W^T, dW += x^T dy, dbias += column sums of dy; nothing is transposed in memory. A matrix
+ * larger than one storage binding is taken in windows of its rows.
  * @throws ShapeError when a shape does not fit.
  */
 export const linear: Op<LinearIn, { readonly y: Tensor }, LinearSaved, LinearOptions> = {
@@ -63,33 +64,42 @@ export const linear: Op<LinearIn, { readonly y: Tensor }, LinearSaved, LinearOpt
     if (bias !== undefined) requireDims("linear.bias", [N], bias, "Pass one number per output.");
     if (residual !== undefined) requireDims("linear.residual", [rows, N], residual, "Pass a tensor of y's shape.");
     const y = plan.temp([rows, N], "linear.y");
-    const form = o.layout === "out_in" ? "NT" : "NN";
-    for (const window of windowsOf(plan, w, o)) {
-      const at = window.rows === N ? {} : { columns: { first: window.first, total: N } };
-      matmul(plan, { a: x, b: window.view, c: y, form, M: rows, N: window.rows, K, bias, residual, ...at });
+    const windows = rowWindows(plan.device, w, o.windowBytes);
+    for (const [i, { first, rows: count, view }] of windows.entries()) {
+      if (o.layout === "out_in") {
+        const columns = { first, total: N };
+        matmul(plan, { a: x, b: view, c: y, form: "NT", M: rows, N: count, K, bias, residual, columns });
+        continue;
+      }
+      const added = i === windows.length - 1 ? { bias, residual } : {};
+      const part = { M: rows, N, K: count, aColumns: { first, total: K }, accumulate: i > 0 };
+      matmul(plan, { a: x, b: view, c: y, form: "NN", ...part, ...added });
     }
     return { out: { y }, saved: { x, w, options: o } };
   },
 
   backward(plan, { x, w, options }, { y: dy }, into) {
     const { rows, K, N } = sizes(x, w, options);
+    const outIn = options.layout === "out_in";
     if (into.bias !== undefined) biasGradient(plan, dy, rows, N, into.bias);
     if (into.w !== undefined) {
-      const [a, b, M, columns] = options.layout === "out_in" ? ([dy, x, N, K] as const) : ([x, dy, K, N] as const);
-      matmul(plan, { a, b, c: into.w, form: "TN", M, N: columns, K: rows, accumulate: true });
+      for (const { first, rows: M, view } of rowWindows(plan.device, into.w, options.windowBytes)) {
+        const [a, b, total, columns] = outIn ? ([dy, x, N, K] as const) : ([x, dy, K, N] as const);
+        const part = { M, N: columns, K: rows, aColumns: { first, total }, accumulate: true };
+        matmul(plan, { a, b, c: view, form: "TN", ...part });
+      }
     }
     const dx = into.x ?? plan.temp(x.shape, "linear.dx");
-    const form = options.layout === "out_in" ? "NN" : "NT";
-    matmul(plan, { a: dy, b: w, c: dx, form, M: rows, N: K, K: N, accumulate: into.x !== undefined });
+    const accumulate = into.x !== undefined;
+    for (const [i, { first, rows: count, view }] of rowWindows(plan.device, w, options.windowBytes).entries()) {
+      const part = outIn
+        ? ({ form: "NN", N: K, K: count, aColumns: { first, total: N }, accumulate: accumulate || i > 0 } as const)
+        : ({ form: "NT", N: count, K: N, columns: { first, total: K }, accumulate } as const);
+      matmul(plan, { a: dy, b: view, c: dx, M: rows, ...part });
+    }
     return { x: dx, w: into.w, bias: into.bias };
   },
 };
-
-/** A matrix that exceeds one storage binding in windows of its outputs; one whose outputs are its columns is whole. */
-function windowsOf(plan: PlanBuilder, w: Tensor, { layout, windowBytes }: LinearOptions): RowWindow[] {
-  if (layout === "out_in") return rowWindows(plan.device, w, windowBytes);
-  return [{ first: 0, rows: w.shape[1] as number, view: w }];
-}
 
 function biasGradient(plan: PlanBuilder, dy: Tensor, rows: Dim, cols: number, sum: Tensor): void {
   const { part, constants, workgroups, addUp } = columnSums(plan, rows, cols, sum, "linear.part");

@@ -35,6 +35,12 @@ opcheck(linear, {
     // Windows of 16, 16 and 4 outputs; of 4, 4 and 3.
     { shapes: { x: [67, 20], w: [36, 20], bias: [36], residual: [67, 36] }, options: { windowBytes: 1280 } },
     { shapes: { x: [3, 16], w: [11, 16], bias: [11] }, options: { windowBytes: 256 } },
+    // Windows of 16 and 4 inputs; of 64 and 3, whose sizes no four divides.
+    {
+      shapes: { x: [67, 20], w: [20, 36], bias: [36], residual: [67, 36] },
+      options: { layout: "in_out", windowBytes: 2304 },
+    },
+    { shapes: { x: [5, 67], w: [67, 3], bias: [3] }, options: { layout: "in_out", windowBytes: 768 } },
   ],
   bad: [
     { shapes: { x: [2, 64], w: [32, 63] }, message: "ShapeError[linear.w]: expected (32,64), got (32,63)." },

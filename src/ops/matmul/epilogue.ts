@@ -6,7 +6,7 @@ import type { Variant } from "./operands.ts";
 export function declarations({ vectors, b, bias, residual }: Variant): string {
   const element = vectors ? "vec4f" : "f32";
   const weights = packedReads("b", b, { vectors, binding: 2, scaleBinding: 6 });
-  return `struct Dims { m: u32, n: u32, k: u32, add: u32, width: u32, first: u32 }
+  return `struct Dims { m: u32, n: u32, k: u32, add: u32, width: u32, first: u32, a_width: u32, a_first: u32 }
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> a: array<${element}>;
 ${weights.declaration}

@@ -13,9 +13,9 @@ import { workgroupMatmul } from "./workgroup.ts";
 const generated = new Map<string, Kernel>();
 
 function variantOf(args: MatmulArgs): Variant {
-  const { form, b, M, N, K, bias, residual, columns = { first: 0, total: N } } = args;
-  const vectors =
-    N % 4 === 0 && columns.first % 4 === 0 && columns.total % 4 === 0 && isFourfold(form === "TN" ? M : K);
+  const { form, b, M, N, K, bias, residual, columns, aColumns } = args;
+  const places = [columns?.first, columns?.total, aColumns?.first, aColumns?.total];
+  const vectors = [N, ...places].every((n = 0) => n % 4 === 0) && isFourfold(form === "TN" ? M : K);
   return {
     form,
     vectors,
@@ -69,7 +69,7 @@ function scalesOf({ b }: MatmulArgs): Record<string, Tensor> {
  */
 export function matmul(plan: PlanBuilder, args: MatmulArgs): void {
   checkOperands(args);
-  const { form, M, N, K, columns: { first, total } = { first: 0, total: N } } = args;
+  const { form, M, N, K, aColumns, columns: { first, total } = { first: 0, total: N } } = args;
   const variant = variantOf(args);
   const added = addends(args);
   const choices = selectMatmul(plan.device.caps, form, extentMax(M), typeof M === "number", args.families);
@@ -79,7 +79,16 @@ export function matmul(plan: PlanBuilder, args: MatmulArgs): void {
     const served = (rows: number): boolean => rows >= fromRows && rows < below;
     plan.dispatch(generate(variant, choice), {
       tensors: { a: args.a, b: args.b, c: args.c, ...added, ...scalesOf(args) },
-      scalars: { m: scalarOf(M), n: N, k: scalarOf(K), add: args.accumulate === true ? 1 : 0, width: total, first },
+      scalars: {
+        m: scalarOf(M),
+        n: N,
+        k: scalarOf(K),
+        add: args.accumulate === true ? 1 : 0,
+        width: total,
+        first,
+        a_width: aColumns?.total ?? scalarOf(form === "TN" ? M : K),
+        a_first: aColumns?.first ?? 0,
+      },
       work: (v: PlanValues) => {
         const [rows, terms] = [extentValue(M, v), extentValue(K, v)];
         return { flops: 2 * rows * N * terms, shape: `${rows}x${N}x${terms}` };

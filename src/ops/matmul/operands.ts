@@ -37,7 +37,8 @@ export function kIndices({ tail }: Variant): string {
 /** Row strides of a and b in elements of their arrays, and the number of steps of four k. */
 export function strides({ form, vectors }: Variant): string {
   const unit = vectors ? " / 4u" : "";
-  return `let lda = dims.${form[0] === "N" ? "k" : "m"}${unit};
+  return `let lda = dims.a_width${unit};
+  let a_first = dims.a_first${unit};
   let ldb = dims.${form[1] === "N" ? "n" : "k"}${unit};
   let steps = (dims.k + 3u) / 4u;`;
 }
@@ -78,7 +79,7 @@ export function readsOfA(variant: Variant, slots: readonly string[]): Reads {
   const { form, vectors } = variant;
   if (form[0] === "N") {
     return {
-      setup: lines(slots.length, (t) => `let a${t} = min(${slots[t]}, dims.m - 1u) * lda;`),
+      setup: lines(slots.length, (t) => `let a${t} = min(${slots[t]}, dims.m - 1u) * lda + a_first;`),
       step: lines(
         slots.length,
         (t) => `let v${t} = ${masked(alongK("a", `a${t}`, vectors), "live", variant)};`,
@@ -86,7 +87,8 @@ export function readsOfA(variant: Variant, slots: readonly string[]): Reads {
       ),
     };
   }
-  const place = (slot: string): string => (vectors ? `min(${slot}, lda - 1u)` : fourBelow(slot, "dims.m"));
+  const place = (slot: string): string =>
+    vectors ? `a_first + min(${slot}, dims.m / 4u - 1u)` : `vec4u(a_first) + ${fourBelow(slot, "dims.m")}`;
   return {
     setup: lines(slots.length, (t) => `let a${t} = ${place(slots[t] as string)};`),
     step: lines(

@@ -27,6 +27,8 @@ export interface MatmulArgs {
   readonly N: number;
   readonly K: Extent;
   readonly accumulate?: boolean;
+  /** The columns of a wider stored a, of rows of `total`, that the product reads. */
+  readonly aColumns?: { readonly first: number; readonly total: number };
   /** The columns of a wider c (M,total) that the product fills; bias and residual are as wide as c. */
   readonly columns?: { readonly first: number; readonly total: number };
   /** (N), added to every row. */
@@ -53,7 +55,7 @@ export function isFourfold(extent: Extent): boolean {
 }
 
 /** @throws ShapeError when an operand is too small for its part in the product, or an i8 one has no whole blocks. */
-export function checkOperands({ a, b, c, bias, residual, form, M, N, K, columns }: MatmulArgs): void {
+export function checkOperands({ a, b, c, bias, residual, form, M, N, K, columns, aColumns }: MatmulArgs): void {
   const [m, k] = [extentMax(M), extentMax(K)];
   const advice = "Pass tensors that hold the product's operands.";
   if (b.dtype === "i8") {
@@ -65,7 +67,7 @@ export function checkOperands({ a, b, c, bias, residual, form, M, N, K, columns 
     }
   }
   for (const [name, tensor, rows, cols] of [
-    ["a", a, m, k],
+    ["a", a, form === "TN" ? k : m, aColumns?.total ?? (form === "TN" ? m : k)],
     ["b", b, k, N],
     ["c", c, m, columns?.total ?? N],
     ["bias", bias, 1, columns?.total ?? N],

@@ -32,7 +32,7 @@ var<workgroup> b_tile: array<f32, ${depth * (columns + 1)}>;
 
 fn a_value(row: u32, k: u32) -> f32 {
   if (row >= dims.m || k >= dims.k) { return 0.0; }
-  return a[${form[0] === "T" ? "k * dims.m + row" : "row * dims.k + k"}];
+  return a[${form[0] === "T" ? "k * dims.a_width + dims.a_first + row" : "row * dims.a_width + dims.a_first + k"}];
 }
 
 fn b_value(col: u32, k: u32) -> f32 {
