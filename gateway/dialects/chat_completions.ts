@@ -80,7 +80,8 @@ function readFormat({ response_format: format }: JsonObject): OutputFormat {
   if (type === "text") return { kind: "text" };
   if (type === "json_object") return { kind: "json_object" };
   const schema = (named as JsonObject | null | undefined)?.schema;
-  if (type === "json_schema" && typeof named === "object" && named !== null) return schemaFormat(schema);
+  if (type === "json_schema" && typeof named === "object" && named !== null)
+    return schemaFormat(schema, "response_format.json_schema.schema");
   throw invalid(
     "response_format",
     `Invalid 'response_format': expected a type of "text", "json_object" or "json_schema", the last with a schema.`,

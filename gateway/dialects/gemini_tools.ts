@@ -96,7 +96,7 @@ export function generationConfig(body: JsonObject): JsonObject {
 
 function readFormat({ responseMimeType: type, responseJsonSchema, responseSchema }: JsonObject): OutputFormat {
   if (type !== "application/json") return { kind: "text" };
-  return schemaFormat(responseJsonSchema ?? jsonSchema(responseSchema));
+  return schemaFormat(responseJsonSchema ?? jsonSchema(responseSchema), "generationConfig.responseJsonSchema");
 }
 
 /** What the reply has to be. @throws ApiError 400 */

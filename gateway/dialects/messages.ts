@@ -86,7 +86,7 @@ function readChoice(choice: JsonObject | null | undefined): ToolChoice {
 /** The format stands in `output_config`, or where the beta had it. */
 function readFormat({ output_config: config, output_format: format }: JsonObject): OutputFormat {
   const asked = ((config as JsonObject | null | undefined)?.format ?? format) as JsonObject | null | undefined;
-  return asked?.type === "json_schema" ? schemaFormat(asked.schema) : { kind: "text" };
+  return asked?.type === "json_schema" ? schemaFormat(asked.schema, "output_config.format.schema") : { kind: "text" };
 }
 
 function readForm(body: JsonObject, tools: readonly ToolDefinition[] | null): ReplyForm {

@@ -67,7 +67,9 @@ function answerOf(form: ReplyForm, tools: readonly ToolDefinition[] | null): Con
   return { kind: "tool_calls", tools: callable, required, parallel, ...(text && !required ? { text } : {}) };
 }
 
-/** The format that a JSON schema of a request asks for. */
-export function schemaFormat(schema: unknown): OutputFormat {
-  return typeof schema === "object" && schema !== null ? { kind: "json_schema", schema } : { kind: "json_object" };
+/** The format that a JSON schema of a request, its field `param`, asks for. @throws ApiError 400 */
+export function schemaFormat(schema: unknown, param: string): OutputFormat {
+  if (schema === undefined || schema === null || schema === true) return { kind: "json_object" };
+  if (typeof schema === "object" && !Array.isArray(schema)) return { kind: "json_schema", schema };
+  throw invalid(param, `Invalid '${param}': expected a JSON schema, an object.`);
 }

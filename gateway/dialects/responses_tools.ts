@@ -83,7 +83,7 @@ function readChoice({ tool_choice: choice }: JsonObject): ToolChoice {
 
 function readFormat({ text }: JsonObject): OutputFormat {
   const format = (text as { format?: JsonObject | null } | null | undefined)?.format;
-  if (format?.type === "json_schema") return schemaFormat(format.schema);
+  if (format?.type === "json_schema") return schemaFormat(format.schema, "text.format.schema");
   return format?.type === "json_object" ? { kind: "json_object" } : { kind: "text" };
 }
 

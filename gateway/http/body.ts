@@ -39,6 +39,35 @@ async function readWithin(request: Request, limit: number): Promise<string> {
   }
 }
 
+/** Levels of lists and objects in a body: far more than any has, far fewer than end a recursion over it. */
+const maxDepth = 1000;
+
+const tooDeep = `The request body is nested deeper than ${maxDepth} levels. Send a flatter one.`;
+
+/** Where the string of JSON text that begins at `from` ends. */
+function endOfString(text: string, from: number): number {
+  let end = text.indexOf('"', from + 1);
+  for (;;) {
+    let escapes = 0;
+    while (text[end - 1 - escapes] === "\\") escapes++;
+    if (escapes % 2 === 0) return end;
+    end = text.indexOf('"', end + 1);
+  }
+}
+
+/** Whether text, which is JSON, opens more than `maxDepth` lists and objects within each other. */
+function isTooDeep(text: string): boolean {
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const mark = text[at];
+    if (mark === '"') at = endOfString(text, at);
+    else if (mark === "[" || mark === "{") depth++;
+    else if (mark === "]" || mark === "}") depth--;
+    if (depth > maxDepth) return true;
+  }
+  return false;
+}
+
 /** Where JSON.parse stopped, 0 where it does not say. */
 function positionOf(error: unknown): number {
   return Number(/position (\d+)/.exec(error instanceof Error ? error.message : "")?.[1] ?? 0);
@@ -46,7 +75,7 @@ function positionOf(error: unknown): number {
 
 /**
  * The body of a JSON route, undefined when there is none.
- * @throws DetailError 422 when it is not JSON, 413 when it is too long
+ * @throws DetailError 422 when it is not JSON or nested too deeply, 413 when it is too long
  */
 export async function readJson(request: Request, limit: number): Promise<unknown> {
   let text: string;
@@ -56,14 +85,17 @@ export async function readJson(request: Request, limit: number): Promise<unknown
     throw thrown instanceof BodyTooLarge ? new DetailError(413, thrown.message) : thrown;
   }
   if (text === "") return undefined;
+  let body: unknown;
   try {
-    return JSON.parse(text) as unknown;
+    body = JSON.parse(text);
   } catch (error) {
     const loc = ["body", positionOf(error)];
     throw new DetailError(422, [
       { type: "json_invalid", loc, msg: "JSON decode error", input: {}, ctx: { error: String(error) } },
     ]);
   }
+  if (isTooDeep(text)) throw new DetailError(422, tooDeep);
+  return body;
 }
 
 /** The object that a model call's body holds, `{}` when it is empty. @throws ApiError 400, BodyTooLarge */
@@ -75,6 +107,7 @@ export async function readObject(request: Request, limit: number): Promise<Recor
   } catch (cause) {
     throw new ApiError(400, "invalid_json", "Invalid JSON in request body", { cause });
   }
+  if (isTooDeep(text)) throw new ApiError(400, "invalid_body", tooDeep);
   if (typeof body === "object" && body !== null && !Array.isArray(body)) return body as Record<string, unknown>;
   throw new ApiError(400, "invalid_body", "The request body must be a JSON object.");
 }

@@ -80,6 +80,9 @@ const statusByCode: Readonly<Record<string, number>> = {
   template_error: 400,
   unsupported_content: 400,
   text_unencodable: 400,
+  // Ids of another model's tokenizer, and a form that no reply has: asking again changes nothing.
+  token_out_of_range: 400,
+  constraint_dead_end: 400,
   rollout_not_found: 404,
   cancelled: 499,
   device_lost: 503,

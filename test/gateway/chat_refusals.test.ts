@@ -1,6 +1,6 @@
 /** Refusals of chat completions, in OpenAI's form. */
 import { beforeEach, describe, expect, it } from "vitest";
-import { ConfigError } from "../../src/core/errors.ts";
+import { ConfigError, LeydenError } from "../../src/core/errors.ts";
 import { AppClient } from "./app_client.ts";
 
 let client: AppClient;
@@ -38,6 +38,11 @@ describe("refusals", () => {
       [{ messages, max_tokens: 1.5 }, "max_tokens", /whole number/],
       [{ messages, n: 1000 }, "n", "Invalid 'n': expected a whole number from 1 to 128, got 1000."],
       [{ messages, stop: [1] }, "stop", "Invalid 'stop': expected a text or a list of texts."],
+      [
+        { messages, response_format: { type: "json_schema", json_schema: { name: "a", schema: "text" } } },
+        "response_format.json_schema.schema",
+        "Invalid 'response_format.json_schema.schema': expected a JSON schema, an object.",
+      ],
       [{ messages, tools: {} }, "tools", "Invalid 'tools': expected a list of tools."],
       [{ messages, tools: [{ type: "function" }] }, "tools.0.function", /^Invalid 'tools.0.function'/],
     ];
@@ -52,6 +57,40 @@ describe("refusals", () => {
     };
     const refused = await client.refusal("/v1/chat/completions", { ...user("x"), temperature: 1000 });
     expect(refused).toEqual(invalid(null, "temperature must lie in 0..100, got 1000."));
+    expect(client.faults).toEqual([]);
+  });
+
+  it("of what the engine finds no reply for are the client's", async () => {
+    for (const code of ["token_out_of_range", "constraint_dead_end"]) {
+      client.engine.generate = async () => {
+        throw new LeydenError(code, "It cannot be answered.", { do: "Ask otherwise." });
+      };
+      const refused = await client.refusal("/v1/completions", { prompt: [1] });
+      expect(refused).toMatchObject({ status: 400, error: { type: "invalid_request_error", code } });
+    }
+    expect(client.faults).toEqual([]);
+  });
+
+  it("of bodies nested too deeply come in the dialect's form, wherever they nest", async () => {
+    const message = "The request body is nested deeper than 1000 levels. Send a flatter one.";
+    const nested = (levels: number) => `${"[".repeat(levels)}"[\\"["${"]".repeat(levels)}`;
+    const bodies = [
+      ["/v1/chat/completions", '"messages":[{"role":"user","content":"x"}]'],
+      ["/v1/responses", '"input":"x"'],
+      ["/v1/messages", '"max_tokens":9,"messages":[{"role":"user","content":"x"}]'],
+      ["/v1beta/models/m:generateContent", '"contents":[{"parts":[{"text":"x"}]}]'],
+    ] as const;
+    for (const [path, body] of bodies) {
+      const refused = await client.post(path, `{${body},"metadata":${nested(20_000)}}`);
+      expect(refused.status).toBe(400);
+      expect(await refused.json()).toMatchObject({ error: { message } });
+      expect((await client.post(path, `{${body},"metadata":${nested(900)}}`)).status).toBe(200);
+    }
+    const rollouts = await client.post("/api/rollouts", `[{"rollout_id":"x","input":{"a":${nested(20_000)}}}]`);
+    expect({ status: rollouts.status, body: await rollouts.json() }).toEqual({
+      status: 422,
+      body: { detail: message },
+    });
     expect(client.faults).toEqual([]);
   });
 

@@ -208,6 +208,55 @@ const templateHint: Record<string, string> = {
   react: "Action Input:",
 };
 
+/** One schema within another, `levels` deep. */
+function nested(levels: number): object {
+  return levels === 0 ? { type: "string" } : { type: "array", items: nested(levels - 1) };
+}
+
+const numbered = (count: number) => Array.from({ length: count }, (_, i) => `n${i}`);
+const named = (count: number) => Object.fromEntries(numbered(count).map((name) => [name, {}]));
+
+/** Schemas at which the library would end itself, or stay for minutes. */
+const refusedSchemas: [string, object, RegExp][] = [
+  ["a reference to itself", { $ref: "#" }, /schema\.\$ref leads back to itself: "#"/],
+  [
+    "references in a circle",
+    { $defs: { a: { $ref: "#/$defs/b" }, b: { $ref: "#/$defs/a" } }, $ref: "#/$defs/a" },
+    /schema\.\$ref leads back to itself: "#\/\$defs\/a"/,
+  ],
+  ["a reference that is no pointer", { $ref: "#/%" }, /points to nothing: "#\/%"/],
+  ["an inherited member", { $ref: "#/constructor" }, /points to nothing: "#\/constructor"/],
+  ["too many levels", nested(3000), /schema is nested deeper than 50 levels/],
+  ["too many properties", { properties: named(1001) }, /brings the schema to 1001 properties, more than 1000/],
+  ["too many enum values", { enum: numbered(10_001) }, /brings the schema to 10001 enum values, more than 10000/],
+  ["too long values", { const: "x".repeat(250_000) }, /to 250002 characters of names and values, more than 250000/],
+  ["a negative length", { type: "string", minLength: -1 }, /schema\.minLength is -1/],
+  ["a length beyond 32 bits", { type: "string", maxLength: 1e15 }, /schema\.maxLength is 1000000000000000/],
+  ["a length that is no number", { type: "array", minItems: "x" }, /schema\.minItems is "x"/],
+  ["contradicting lengths", { type: "string", minLength: 5, maxLength: 2 }, /schema has minLength 5 above maxLength 2/],
+  ["contradicting bounds", { type: "integer", minimum: 5, maximum: 2 }, /schema has minimum 5 above maximum 2/],
+  ["an integer beyond 64 bits", { type: "integer", minimum: 1e300 }, /schema\.minimum is 1e\+300, beyond 64 bits/],
+  ["no choice", { properties: { a: { enum: [] } } }, /schema\.properties\.a\.enum is empty, so nothing fits it/],
+  ["no alternative", { anyOf: [] }, /schema\.anyOf is empty, so nothing fits it/],
+  ["a broken pattern", { type: "string", pattern: "([" }, /schema\.pattern is no regular expression: "\(\["/],
+  ["a pattern that looks behind", { type: "string", pattern: "(?<=a)b" }, /schema\.pattern looks around or back/],
+  ["a pattern that refers back", { type: "string", pattern: "(a)\\1" }, /schema\.pattern looks around or back/],
+];
+
+describe("schemas at the limits", () => {
+  it.each<[string, object]>([
+    ["50 levels", nested(49)],
+    ["a list of itself", { $defs: { n: { properties: { next: { $ref: "#/$defs/n" } } } }, $ref: "#/$defs/n" }],
+    ["an escaped backslash before a digit", { type: "string", pattern: "\\\\1" }],
+    ["a parenthesis that is text", { type: "string", pattern: "\\(\\?=" }],
+    ["equal bounds", { type: "string", minLength: 2, maxLength: 2 }],
+  ])("%s: compile", async (_name, schema) => {
+    const constraint = await constraints.compile({ kind: "json_schema", schema });
+    expect((await allowed(constraint)).length).toBeGreaterThan(0);
+    constraint.dispose();
+  });
+});
+
 describe("constraints that cannot be", () => {
   it.each<[string, ConstraintSpec, RegExp]>([
     ["an unknown type", { kind: "json_schema", schema: { type: "text" } }, /schema\.type is "text".*/],
@@ -217,6 +266,11 @@ describe("constraints that cannot be", () => {
       /schema\.properties\.a\.\$ref points to nothing: "#\/\$defs\/b"/,
     ],
     ["a schema that is none", { kind: "json_schema", schema: { anyOf: [3] } }, /schema\.anyOf\[0\] is no JSON Schema/],
+    ...refusedSchemas.map(([name, schema, message]): [string, ConstraintSpec, RegExp] => [
+      name,
+      { kind: "json_schema", schema },
+      message,
+    ]),
     ["a broken grammar", { kind: "grammar", grammar: "root ::= nope" }, /cannot be made a grammar/],
   ])("%s are refused and leave the others alone", async (_name, spec, message) => {
     await expect(constraints.compile(spec)).rejects.toMatchObject({ code: "config" });

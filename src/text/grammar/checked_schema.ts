@@ -1,4 +1,4 @@
-import { ConfigError } from "../../core/errors.ts";
+import { checkBounds, SchemaLimits, schemaFault } from "./schema_limits.ts";
 
 const types = new Set(["object", "array", "string", "number", "integer", "boolean", "null"]);
 
@@ -8,59 +8,91 @@ const lists = ["anyOf", "oneOf", "allOf", "prefixItems"];
 const named = ["properties", "patternProperties", "$defs", "definitions"];
 
 /**
- * Finds what the grammar library cannot say without ending its WebAssembly: unknown types and references to nowhere.
+ * Finds what the grammar library cannot say without ending its WebAssembly, or takes too long for: unknown types,
+ * references to nowhere or in a circle, bounds that contradict each other, and more than its time or stack allows.
  * @throws ConfigError "config"
  */
 export function checkSchema(schema: unknown): void {
-  check(schema, schema, "schema");
+  check(schema, { whole: schema, limits: new SchemaLimits(), depth: 0 }, "schema");
 }
 
-function check(schema: unknown, whole: unknown, path: string): void {
+/** Where a schema stands: `depth` levels below the whole one. */
+interface Place {
+  readonly whole: unknown;
+  readonly limits: SchemaLimits;
+  readonly depth: number;
+}
+
+function check(schema: unknown, place: Place, path: string): void {
   if (typeof schema === "boolean") return;
   if (typeof schema !== "object" || schema === null || Array.isArray(schema)) {
-    throw fault(path, "is no JSON Schema", "Send an object or a boolean there.");
+    throw schemaFault(path, "is no JSON Schema", "Send an object or a boolean there.");
   }
   const { type, $ref, ...rest } = schema as Record<string, unknown>;
+  const { whole, limits, depth } = place;
+  limits.count(rest, path, depth);
+  checkBounds({ type, ...rest }, path);
+  const below = { whole, limits, depth: depth + 1 };
   for (const name of Array.isArray(type) ? type : type === undefined ? [] : [type]) {
     if (!types.has(String(name))) {
-      throw fault(`${path}.type`, `is ${JSON.stringify(name)}`, `Use one of ${[...types].join(", ")}.`);
+      throw schemaFault(`${path}.type`, `is ${JSON.stringify(name)}`, `Use one of ${[...types].join(", ")}.`);
     }
   }
-  if ($ref !== undefined && !resolves($ref, whole)) {
-    throw fault(
-      `${path}.$ref`,
-      `points to nothing: ${JSON.stringify($ref)}`,
-      "Define it under $defs, as #/$defs/NAME.",
-    );
-  }
-  for (const key of single) if (key in rest) check(rest[key], whole, `${path}.${key}`);
+  if ($ref !== undefined) checkReference($ref, whole, `${path}.$ref`);
+  for (const key of single) if (key in rest) check(rest[key], below, `${path}.${key}`);
   for (const key of lists) {
     if (!(key in rest)) continue;
     const items = rest[key];
-    if (!Array.isArray(items)) throw fault(`${path}.${key}`, "is no list", "Send a list of schemas.");
-    for (const [i, item] of items.entries()) check(item, whole, `${path}.${key}[${i}]`);
+    if (!Array.isArray(items)) throw schemaFault(`${path}.${key}`, "is no list", "Send a list of schemas.");
+    for (const [i, item] of items.entries()) check(item, below, `${path}.${key}[${i}]`);
   }
   for (const key of named) {
     if (!(key in rest)) continue;
     const members = rest[key];
     if (typeof members !== "object" || members === null) {
-      throw fault(`${path}.${key}`, "is no object", "Send schemas by name.");
+      throw schemaFault(`${path}.${key}`, "is no object", "Send schemas by name.");
     }
-    for (const [name, item] of Object.entries(members)) check(item, whole, `${path}.${key}.${name}`);
+    for (const [name, item] of Object.entries(members)) check(item, below, `${path}.${key}.${name}`);
   }
 }
 
-function resolves(reference: unknown, whole: unknown): boolean {
-  if (typeof reference !== "string" || !reference.startsWith("#")) return false;
+/** A reference ends at a schema that says something, not at another that leads back. */
+function checkReference($ref: unknown, whole: unknown, path: string): void {
+  const seen = new Set<unknown>();
+  for (let reference = $ref; reference !== undefined; ) {
+    if (seen.has(reference)) {
+      throw schemaFault(path, `leads back to itself: ${JSON.stringify($ref)}`, "Say what it stands for under $defs.");
+    }
+    seen.add(reference);
+    const target = targetOf(reference, whole);
+    if (target === undefined) {
+      throw schemaFault(
+        path,
+        `points to nothing: ${JSON.stringify(reference)}`,
+        "Define it under $defs, as #/$defs/NAME.",
+      );
+    }
+    reference = (target as { $ref?: unknown } | null)?.$ref;
+  }
+}
+
+/** What a reference points to; undefined when that is nothing. */
+function targetOf(reference: unknown, whole: unknown): unknown {
+  if (typeof reference !== "string" || !reference.startsWith("#")) return undefined;
   let at: unknown = whole;
   for (const part of reference.slice(1).split("/").filter(Boolean)) {
-    const name = decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~");
-    if (typeof at !== "object" || at === null || !(name in at)) return false;
+    const name = unescaped(part);
+    if (typeof at !== "object" || at === null || !Object.hasOwn(at, name)) return undefined;
     at = (at as Record<string, unknown>)[name];
   }
-  return true;
+  return at;
 }
 
-function fault(path: string, what: string, advice: string): ConfigError {
-  return new ConfigError(`The JSON schema of the reply cannot be followed: ${path} ${what}.`, { do: advice });
+/** A part of a JSON pointer; one that is not well-formed stands for itself. */
+function unescaped(part: string): string {
+  try {
+    return decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~");
+  } catch {
+    return part;
+  }
 }
