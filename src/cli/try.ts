@@ -147,7 +147,7 @@ function short(text: string): string {
 
 /** How the agent ended, in words. */
 function endText({ end }: TrialResult): string {
-  if (end.startError !== null) return `could not be started: ${end.startError.message}`;
+  if (end.startError !== null) return `could not be started: ${end.startError.message.replace(/\.$/, "")}`;
   if (end.stopped !== null) return end.stopped === "run_timeout" ? "was ended: its time was up" : "was stopped";
   return end.exit?.signal ? `was ended by ${end.exit.signal}` : `ended with ${end.exit?.code}`;
 }

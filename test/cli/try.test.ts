@@ -104,7 +104,7 @@ describe("leyden try", () => {
     const late = await runLeyden(["try", ...there, "--timeout=1", ...node("setInterval(() => {}, 1000)")]);
     expect(late.out).toContain("was ended: its time was up.");
     const none = await runLeyden(["try", ...there, "--", "no-such-agent"]);
-    expect(none.out).toContain('could not be started: Could not start "no-such-agent": there is no such program.');
+    expect(none.out).toContain('could not be started: Could not start "no-such-agent": there is no such program.\n');
     expect([late.code, none.code]).toEqual([1, 1]);
   });
 
