@@ -100,6 +100,7 @@ describe("leyden serve --policy script", () => {
     ["{", "this is no JSON"],
     ['{"txt":"a"}', 'the line: Unrecognized key: "txt"'],
     ['{"text":"a","calls":[{"arguments":"{}"}]}', "calls.0.name: Invalid input: expected string, received undefined"],
+    ['{"text":"a","error":500}', "an error is answered without text, reasoning or calls"],
     ['{"error":200}', "error: Too small: expected number to be >=400"],
   ])("refuses %s", async (line, reason) => {
     const path = script(`{"text":"fine"}\n\n${line}\n`);
@@ -107,17 +108,23 @@ describe("leyden serve --policy script", () => {
     expect(code).toBe(4);
     expect(err).toBe(
       `error [script]: ${path}, line 3: ${reason}.\n` +
-        'Write one JSON object per line: {"text","reasoning","calls":[{"id","name","arguments"}],"error","delayMs"}.\n',
+        'Write one JSON object per line: {"text","reasoning","calls":[{"id","name","arguments"}],"error","delayMs","when"}.\n',
     );
   });
 
   it("refuses a script that leaves calls without a reply", async () => {
-    const path = script('{"text":"a","when":"b"}');
-    expect(await serve("--model", model, "--policy=script", "--script", path)).toEqual([
-      4,
-      `error [script]: ${path} has no reply for every call.\n` +
-        'Add a line without "when", such as {"text":"done"}; the last one is repeated.\n',
-    ]);
+    const reasons = [
+      ['{"text":"a","when":"b"}', 'has replies with "when" only: calls that none fits get nothing'],
+      ["\n \n", "has no replies"],
+    ] as const;
+    for (const [text, reason] of reasons) {
+      const path = script(text);
+      expect(await serve("--model", model, "--policy=script", "--script", path)).toEqual([
+        4,
+        `error [script]: ${path} ${reason}.\n` +
+          'Add a line without "when", such as {"text":"done"}; the last one is repeated.\n',
+      ]);
+    }
   });
 
   it("refuses options that do not go together", async () => {
