@@ -20,6 +20,8 @@ export interface ServedModel {
   codec: ServedCodec;
   /** Text of one token, for logprobs in replies. */
   tokenText(id: number): string;
+  /** Its bytes, of which a part of a character has some that are no text; absent: those of its text. */
+  tokenBytes?(id: number): Uint8Array;
   /** Writes the replies; their tokens are forced through the engine. Absent: the model answers by itself. */
   script?: ReplySource;
   /** "null" for an engine that computes nothing: its calls are recorded as such and never trained. */

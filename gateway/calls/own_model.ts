@@ -88,6 +88,7 @@ export class OwnModel {
         model: name,
         replies: replies.map(({ reply }) => reply),
         tokenText: (id) => model.tokenText(id),
+        tokenBytes: (id) => model.tokenBytes?.(id) ?? new TextEncoder().encode(model.tokenText(id)),
         // A prompt may have tens of thousands of ids: a stream shows them when asked only.
         showTokenIds: call.tokenIds ?? (config.includeTokenIds && !call.stream),
       };

@@ -147,6 +147,7 @@ export async function answerTranslated(
     model: endpoint.model,
     replies: choices.map((choice) => replyOf(choice, endpoint.version)),
     tokenText: () => "",
+    tokenBytes: () => new Uint8Array(),
     showTokenIds: false,
   };
   const json = dialect.write(whole, call);

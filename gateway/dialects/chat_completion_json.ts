@@ -11,28 +11,30 @@ function message({ parsed, toolCalls }: Reply): JsonObject {
   };
 }
 
-function tokenLogprob(id: number, logprob: number | undefined, tokenText: (id: number) => string): JsonObject {
-  const token = tokenText(id);
-  return { token, logprob, bytes: [...new TextEncoder().encode(token)] };
+/** How tokens are shown. */
+type TokenTexts = Pick<Answer, "tokenText" | "tokenBytes">;
+
+function tokenLogprob(id: number, logprob: number | undefined, texts: TokenTexts): JsonObject {
+  return { token: texts.tokenText(id), logprob, bytes: [...texts.tokenBytes(id)] };
 }
 
 /** The likeliest tokens at one place; fewer where fewer have any probability. */
-function alternatives({ topLogprobs }: Reply, at: number, tokenText: (id: number) => string): JsonObject[] {
+function alternatives({ topLogprobs }: Reply, at: number, texts: TokenTexts): JsonObject[] {
   if (!topLogprobs) return [];
   const { count, ids, logprobs } = topLogprobs;
   const places = Array.from({ length: count }, (_, rank) => at * count + rank);
   return places.flatMap((place) => {
     const id = ids[place] ?? -1;
-    return id < 0 ? [] : [tokenLogprob(id, logprobs[place], tokenText)];
+    return id < 0 ? [] : [tokenLogprob(id, logprobs[place], texts)];
   });
 }
 
 /** The chosen tokens, and the likeliest ones in their places where the call asks for some. */
-export function tokenLogprobs(reply: Reply, tokenText: (id: number) => string): JsonObject[] {
+export function tokenLogprobs(reply: Reply, texts: TokenTexts): JsonObject[] {
   const { replyIds, logprobs } = reply.tokens;
   return Array.from(replyIds, (id, at) => ({
-    ...tokenLogprob(id, logprobs[at], tokenText),
-    top_logprobs: alternatives(reply, at, tokenText),
+    ...tokenLogprob(id, logprobs[at], texts),
+    top_logprobs: alternatives(reply, at, texts),
   }));
 }
 
@@ -55,7 +57,7 @@ export function writeCompletion(answer: Answer, call: ModelCall): JsonObject {
   const choices = replies.map((reply, index) => ({
     index,
     message: message(reply),
-    logprobs: call.logprobs ? { content: tokenLogprobs(reply, answer.tokenText), refusal: null } : null,
+    logprobs: call.logprobs ? { content: tokenLogprobs(reply, answer), refusal: null } : null,
     finish_reason: reply.toolCalls.length > 0 ? "tool_calls" : reply.finishReason,
     ...(showTokenIds ? { token_ids: [...reply.tokens.replyIds] } : {}),
   }));

@@ -4,7 +4,7 @@ import type { Answer, JsonObject, ModelCall, RawPrompt, Reply } from "./dialect.
 
 /** The lists that this older API has in place of a list of tokens; offsets count characters of the reply. */
 function logprobsOf(reply: Reply, answer: Answer, call: ModelCall): JsonObject {
-  const content = tokenLogprobs(reply, answer.tokenText);
+  const content = tokenLogprobs(reply, answer);
   const tokens = content.map(({ token }) => String(token));
   let offset = 0;
   const offsets = tokens.map((token) => {

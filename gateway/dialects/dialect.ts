@@ -80,6 +80,7 @@ export interface Answer {
   model: string;
   replies: readonly Reply[];
   tokenText(id: number): string;
+  tokenBytes(id: number): Uint8Array;
   showTokenIds: boolean;
 }
 

@@ -25,9 +25,9 @@ function partsOf({ parsed, toolCalls }: Reply, callId: string): JsonObject[] {
   ];
 }
 
-function logprobsOf(reply: Reply, { tokenText }: Answer): JsonObject {
+function logprobsOf(reply: Reply, answer: Answer): JsonObject {
   const named = ({ token, logprob }: JsonObject) => ({ token, logProbability: logprob });
-  const content = tokenLogprobs(reply, tokenText);
+  const content = tokenLogprobs(reply, answer);
   return {
     chosenCandidates: content.map((one, at) => ({ ...named(one), tokenId: reply.tokens.replyIds[at] })),
     topCandidates: content.map(({ top_logprobs: top }) => ({ candidates: (top as JsonObject[]).map(named) })),

@@ -25,7 +25,7 @@ function output(answer: Answer, call: ModelCall, reply: Reply): JsonObject[] {
   const items: JsonObject[] = [];
   if (reasoningContent !== null) items.push(reasoningItem(reasoningContent, callId, call));
   if (content !== null && (content !== "" || reply.toolCalls.length === 0)) {
-    const logprobs = call.logprobs ? tokenLogprobs(reply, answer.tokenText) : [];
+    const logprobs = call.logprobs ? tokenLogprobs(reply, answer) : [];
     items.push({
       id: itemId({ kind: "message", callId, index: 0 }),
       type: "message",

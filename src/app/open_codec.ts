@@ -22,7 +22,7 @@ export interface CodecWorkerStart {
 }
 
 /** A gateway's half of a model: how its tokens are text. */
-export interface OpenedCodec extends Pick<ServedModel, "codec" | "tokenText"> {
+export interface OpenedCodec extends Pick<ServedModel, "codec" | "tokenText" | "tokenBytes"> {
   /** The same here, for whoever can wait for it. */
   readonly format: ChatFormat;
   close(): Promise<void>;
@@ -57,11 +57,12 @@ export async function openCodec(platform: Platform, modelFolder: string): Promis
     encodeText: (text, continues) => client.encodeText(text, continues),
   };
   const tokenText = (id: number): string => format.tokenizer.decode([id], { continuation: true });
+  const tokenBytes = (id: number): Uint8Array => format.tokenizer.tokenBytes(id);
   const close = async (): Promise<void> => {
     client.fail(new LeydenError("codec_closed", "The codec was closed while prompts were being encoded.", {}, 2));
     await worker.terminate();
   };
-  return { codec, tokenText, format, close };
+  return { codec, tokenText, tokenBytes, format, close };
 }
 
 async function hello(worker: WorkerHandle, start: CodecWorkerStart): Promise<void> {

@@ -35,5 +35,6 @@ export async function openNullModel(
     await NullEngine.prototype.close.call(engine);
     await opened.close();
   };
-  return { engine, codec: opened.codec, policy: "null", tokenText: opened.tokenText };
+  const { codec, tokenText, tokenBytes } = opened;
+  return { engine, codec, policy: "null", tokenText, tokenBytes };
 }

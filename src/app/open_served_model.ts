@@ -15,7 +15,7 @@ export async function openServedModel(
   modelFolder: string,
   options: Partial<EngineOptions> = {},
 ): Promise<ServedModel & { format: ChatFormat }> {
-  const { codec, format, tokenText, close: closeCodec } = await openCodec(platform, modelFolder);
+  const { codec, format, tokenText, tokenBytes, close: closeCodec } = await openCodec(platform, modelFolder);
   try {
     const engine = await openEngine(platform, { train: false, ...options, modelFolder });
     const closeEngine = engine.close;
@@ -23,7 +23,7 @@ export async function openServedModel(
       await closeEngine();
       await closeCodec();
     };
-    return { engine, codec, format, tokenText };
+    return { engine, codec, format, tokenText, tokenBytes };
   } catch (thrown) {
     await closeCodec();
     throw thrown;

@@ -177,9 +177,9 @@ function openGateway(
   { config, say, runMetrics }: SessionOptions,
   store: Store,
   engine: Engine,
-  { codec, tokenText }: OpenedCodec,
+  { codec, tokenText, tokenBytes }: OpenedCodec,
 ): GatewayApp {
-  const served = { codec, tokenText };
+  const served = { codec, tokenText, tokenBytes };
   const [first, ...more] = policyNames(config);
   const further = more.map((name) => [name, { engine: adapterEngine(engine, name), ...served }] as const);
   const frozen = { engine: adapterEngine(engine, baseAdapter), ...served };

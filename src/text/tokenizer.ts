@@ -1,6 +1,7 @@
 import { Tokenizer as HfTokenizer } from "@huggingface/tokenizers";
 import { FormatError } from "../core/errors.ts";
 import type { JsonObject, TokenizerFiles } from "../schema/tokenizer_files.ts";
+import { bytesOfPiece } from "./byte_letters.ts";
 import { type AddedToken, readAddedTokens, resolveSpecialTokens, type SpecialTokenName } from "./special_tokens.ts";
 
 /** How ids become text. */
@@ -91,6 +92,13 @@ export class Tokenizer {
   /** The id of a token by its exact text in the vocabulary. */
   idOf(token: string): number | undefined {
     return this.full.token_to_id(token);
+  }
+
+  /** The bytes that a token stands for within a text; those of a part of a character are no text by themselves. */
+  tokenBytes(id: number): Uint8Array {
+    const text = this.decode([id], { continuation: true });
+    const bytes = text.includes("\ufffd") ? bytesOfPiece(this.full.id_to_token(id) ?? "") : null;
+    return bytes ?? new TextEncoder().encode(text);
   }
 
   /** True for added tokens marked special. */

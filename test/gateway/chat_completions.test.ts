@@ -3,7 +3,10 @@
  * ids, siblings, leniency, the list of models.
  */
 import { beforeEach, describe, expect, it } from "vitest";
+import { ChatFormat } from "../../src/text/chat_format.ts";
+import { tinyTokenizerFiles } from "../text/tiny_tokenizer.ts";
 import { AppClient, type Completion } from "./app_client.ts";
+import { ScriptedEngine } from "./scripted_engine.ts";
 
 let client: AppClient;
 beforeEach(async () => {
@@ -79,6 +82,18 @@ describe("a reply", () => {
     client.engine.script = () => "<think>hmm</think><call>add {}</call>";
     const { choices } = await client.ask("r", "hi", { tools });
     expect(choices[0]?.message).toMatchObject({ content: null, reasoning_content: "hmm" });
+  });
+
+  it("shows the bytes of tokens that are no text by themselves", async () => {
+    const codec = ChatFormat.load(tinyTokenizerFiles());
+    const engine = new ScriptedEngine(codec);
+    const tokenBytes = (id: number) => codec.tokenizer.tokenBytes(id);
+    client = new AppClient({}, { engine, model: { ...engine.model, tokenBytes } });
+    engine.texts.push("é日");
+    await client.create("r");
+    const { choices } = await client.ask("r", "hi", { logprobs: true });
+    const shown = choices[0]?.logprobs?.content.slice(0, -1).map(({ bytes }) => bytes);
+    expect(shown).toEqual([[0xc3], [0xa9], [0xe6], [0x97], [0xa5]]);
   });
 
   it("shows logprobs when asked", async () => {

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { bytesOfPiece } from "../../src/text/byte_letters.ts";
 import { IncrementalDecoder } from "../../src/text/incremental_decoder.ts";
 import { Tokenizer } from "../../src/text/tokenizer.ts";
 import { itShared } from "../shared.ts";
@@ -39,6 +40,27 @@ describe("tokenizer", () => {
       fc.property(text, (value) => void expect(tiny.decode(tiny.encode(value))).toBe(value)),
       { numRuns: 300 },
     );
+  });
+
+  it("knows the bytes of tokens that are parts of characters", () => {
+    const bytes = (written: string) => tiny.encode(written).map((id) => [...tiny.tokenBytes(id)]);
+    expect(bytes("é the\ufffd<|im_end|>")).toEqual([
+      [0xc3],
+      [0xa9],
+      [...new TextEncoder().encode(" the")],
+      [0xef],
+      [0xbf],
+      [0xbd],
+      [...new TextEncoder().encode("<|im_end|>")],
+    ]);
+    fc.assert(
+      fc.property(fc.string({ unit: "grapheme", maxLength: 40 }), (written) => {
+        expect(bytes(written).flat()).toEqual([...new TextEncoder().encode(written)]);
+      }),
+    );
+    expect(bytesOfPiece("<0xE3>")).toEqual(Uint8Array.of(0xe3));
+    expect(bytesOfPiece("Ġt")).toEqual(Uint8Array.of(0x20, 0x74));
+    expect([bytesOfPiece("▁t"), bytesOfPiece("\ufffd"), bytesOfPiece("日")]).toEqual([null, null, null]);
   });
 
   it("never cleans up spaces", () => {

@@ -1,4 +1,5 @@
 import type { JsonObject, TokenizerFiles } from "../../schema/tokenizer_files.ts";
+import { byteLetters } from "../byte_letters.ts";
 import { readAddedTokens } from "../special_tokens.ts";
 
 /** A vocabulary as the grammar library wants it. */
@@ -40,13 +41,4 @@ function spelled(text: string, type: GrammarVocabulary["type"]): string {
   if (type === "byte_fallback") return text.replaceAll(" ", "▁");
   if (type === "raw") return text;
   return Array.from(new TextEncoder().encode(text), (byte) => byteLetters[byte]).join("");
-}
-
-/** The printable letter that stands for each byte in byte-level vocabularies (GPT-2's table). */
-const byteLetters: readonly string[] = letters();
-
-function letters(): string[] {
-  const printable = (b: number) => (b >= 33 && b <= 126) || (b >= 161 && b <= 172) || b >= 174;
-  let next = 256;
-  return Array.from({ length: 256 }, (_, b) => String.fromCharCode(printable(b) ? b : next++));
 }
