@@ -271,7 +271,11 @@ describe("constraints that cannot be", () => {
       { kind: "json_schema", schema },
       message,
     ]),
-    ["a broken grammar", { kind: "grammar", grammar: "root ::= nope" }, /cannot be made a grammar/],
+    [
+      "a broken grammar",
+      { kind: "grammar", grammar: "root ::= nope" },
+      /cannot be made a grammar: EBNF parser error at line 1, column 10: Rule "nope" is not defined\./,
+    ],
   ])("%s are refused and leave the others alone", async (_name, spec, message) => {
     await expect(constraints.compile(spec)).rejects.toMatchObject({ code: "config" });
     await expect(constraints.compile(spec)).rejects.toThrow(message);

@@ -45,7 +45,7 @@ export class GrammarConstraints implements ConstraintCompiler {
       return new GrammarConstraint(await library.GrammarMatcher.createGrammarMatcher(await this.grammar(spec)));
     } catch (thrown) {
       this.forget(thrown);
-      throw thrown instanceof ConfigError ? thrown : uncompilable(thrown);
+      throw thrown instanceof ConfigError ? thrown : uncompilable(thrown, this.source.lastWords());
     }
   }
 
@@ -134,10 +134,10 @@ function checkSpec(spec: ConstraintSpec): void {
   if (spec.text) checkSpec(spec.text);
 }
 
-/** The library throws numbers for its own exceptions. */
-function uncompilable(thrown: unknown): ConfigError {
-  const reason = thrown instanceof Error ? thrown.message : `fault ${String(thrown)}`;
-  return new ConfigError(`What the reply must match cannot be made a grammar: ${reason}`, {
+/** The library throws numbers for its own exceptions, and says why it ends before it does. */
+function uncompilable(thrown: unknown, words: string | null): ConfigError {
+  const reason = words ?? (thrown instanceof Error ? thrown.message : `fault ${String(thrown)}`);
+  return new ConfigError(`What the reply must match cannot be made a grammar: ${reason.replace(/\.$/, "")}.`, {
     do: "Use a simpler JSON schema: types, properties, enum, const, anyOf, $ref into $defs.",
     cause: thrown,
   });

@@ -9,4 +9,6 @@ export interface GrammarLibrary {
   load(): Promise<Xgrammar>;
   /** Forgets an instance that aborted; the next load makes a fresh one where the runtime can import a module anew. */
   discard(): void;
+  /** What the library last said of its end, once; null when it said nothing. */
+  lastWords(): string | null;
 }
