@@ -44,7 +44,10 @@ function readMessages(body: JsonObject): ChatMessage[] {
 
 /** Function tools; others, such as a server's own web search, cannot be served and are left out. */
 function readTools(body: JsonObject): ToolDefinition[] | null {
-  const { tools, tool_choice: choice } = body;
+  const { tools, tool_choice: choice, functions: old } = body;
+  if (Array.isArray(old) && old.length > 0 && (tools === undefined || tools === null)) {
+    throw invalid("functions", "'functions' is not supported: 'tools' took its place. Offer the functions there.");
+  }
   if (tools === undefined || tools === null || choice === "none") return null;
   if (!Array.isArray(tools)) throw invalid("tools", "Invalid 'tools': expected a list of tools.");
   const functions = tools.filter((tool: unknown) => (tool as { type?: unknown } | null)?.type === "function");

@@ -23,9 +23,11 @@ function logprobsOf(reply: Reply, answer: Answer, call: ModelCall): JsonObject {
   };
 }
 
-function promptText(prompt: RawPrompt | undefined, { tokenText }: Answer): string {
+/** Ids are joined as bytes: a character may lie over several of them. */
+function promptText(prompt: RawPrompt | undefined, { tokenBytes }: Answer): string {
   if (typeof prompt === "string") return prompt;
-  return (prompt ?? []).map((id) => tokenText(id)).join("");
+  const bytes = (prompt ?? []).flatMap((id) => [...tokenBytes(id)]);
+  return new TextDecoder("utf-8", { ignoreBOM: true }).decode(Uint8Array.from(bytes));
 }
 
 /** A `text_completion`: the replies to each prompt in turn. */

@@ -43,6 +43,11 @@ describe("refusals", () => {
         "response_format.json_schema.schema",
         "Invalid 'response_format.json_schema.schema': expected a JSON schema, an object.",
       ],
+      [
+        { messages, functions: [{ name: "add" }] },
+        "functions",
+        "'functions' is not supported: 'tools' took its place. Offer the functions there.",
+      ],
       [{ messages, tools: {} }, "tools", "Invalid 'tools': expected a list of tools."],
       [{ messages, tools: [{ type: "function" }] }, "tools.0.function", /^Invalid 'tools.0.function'/],
     ];

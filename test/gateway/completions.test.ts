@@ -9,6 +9,7 @@ import { MemoryStore } from "../../src/store/memory_store.ts";
 import { chatmlTemplate } from "../../src/text/chatml.ts";
 import { tinyFormat } from "../text/formats.ts";
 import { AppClient, sse } from "./app_client.ts";
+import { fakeModel } from "./fake_model.ts";
 import { ScriptedEngine } from "./scripted_engine.ts";
 
 type Json = Record<string, unknown>;
@@ -53,6 +54,14 @@ describe("a completion", () => {
     client.engine.script = () => "x".repeat(99);
     const { choices } = await ask({ prompt: "a" });
     expect(choices[0]).toMatchObject({ text: "x".repeat(16), finish_reason: "length" });
+  });
+
+  it("echoes ids as the text they are together", async () => {
+    const tokenBytes = (id: number) => Uint8Array.of(id);
+    client = new AppClient({}, { engine: client.engine, model: { ...fakeModel(client.engine), tokenBytes } });
+    client.engine.script = () => "!";
+    const response = await client.post("/v1/completions", { prompt: [0xc3, 0xa9], echo: true });
+    expect(await response.json()).toMatchObject({ choices: [{ text: "é!" }] });
   });
 
   it("takes several prompts, ids among them, and several replies of each", async () => {

@@ -239,6 +239,11 @@ const refusedSchemas: [string, object, RegExp][] = [
   ["no choice", { properties: { a: { enum: [] } } }, /schema\.properties\.a\.enum is empty, so nothing fits it/],
   ["no alternative", { anyOf: [] }, /schema\.anyOf is empty, so nothing fits it/],
   ["a broken pattern", { type: "string", pattern: "([" }, /schema\.pattern is no regular expression: "\(\["/],
+  [
+    "a broken pattern of names",
+    { type: "object", patternProperties: { "^[": {} } },
+    /schema\.patternProperties is no regular expression: "\^\["/,
+  ],
   ["a pattern that looks behind", { type: "string", pattern: "(?<=a)b" }, /schema\.pattern looks around or back/],
   ["a pattern that refers back", { type: "string", pattern: "(a)\\1" }, /schema\.pattern looks around or back/],
 ];

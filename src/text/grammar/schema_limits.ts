@@ -77,6 +77,7 @@ export function checkBounds(schema: Readonly<Record<string, unknown>>, path: str
     }
   }
   checkPattern(schema.pattern, `${path}.pattern`);
+  for (const pattern of Object.keys(schema.patternProperties ?? {})) checkPattern(pattern, `${path}.patternProperties`);
 }
 
 function checkLength(value: unknown, path: string): void {
