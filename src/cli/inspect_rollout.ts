@@ -6,7 +6,7 @@ import { callEvent } from "../store/call_event.ts";
 import type { Tokenizer } from "../text/tokenizer.ts";
 import { counted } from "./counted.ts";
 import { rolloutLine } from "./inspect_table.ts";
-import { visible } from "./visible_text.ts";
+import { visible, visibleLine } from "./visible_text.ts";
 
 /** A call's new prompt part and its reply as text. */
 interface CallText {
@@ -55,7 +55,8 @@ function originText(link: TreeCall, number: (id: string) => number, call: CallRe
   if (link.parent !== null) {
     return `continues [${number(link.parent)}]: ${counted(link.prefix, "token")} kept, ${total - link.prefix} new`;
   }
-  const root = isFirst ? "first of its attempt" : `begins anew (${link.break ?? "no reason recorded"})`;
+  const reason = link.break ?? (call.own ? "the same messages once more" : "no reason recorded");
+  const root = isFirst ? "first of its attempt" : `begins anew (${reason})`;
   return `${root}: ${counted(total, "token")}`;
 }
 
@@ -100,16 +101,16 @@ export async function rolloutText(store: Store, rollout: Rollout, tokenizer: Tok
     const link = tree.calls[i] as TreeCall;
     const origin = originText(link, number, call, !begun.has(call.attemptId));
     begun.add(call.attemptId);
-    const heading = `[${i + 1}] ${call.id}  attempt ${visible(call.attemptId)}, lineage ${link.lineage}, ${origin}`;
+    const heading = `[${i + 1}] ${call.id}  attempt ${visibleLine(call.attemptId)}, lineage ${link.lineage}, ${origin}`;
     return callLines(call, link, heading, tokenizer);
   });
   const failures = (await store.failures(id)).map(
-    (f) => `failed call (attempt ${visible(f.attemptId)}): ${visible(f.code)}, ${visible(f.message)}`,
+    (f) => `failed call (attempt ${visibleLine(f.attemptId)}): ${visible(f.code)}, ${visible(f.message)}`,
   );
   const events = (await otherEvents(store, id)).map(eventLine);
   const rewards = line.reward === null ? "no reward" : `reward ${line.reward}`;
   return [
-    `${visible(id)}: ${line.state}, ${line.mode}, ${rewards}, ${counted(calls.length, "call")}, ${counted(line.attempts, "attempt")}`,
+    `${visibleLine(id)}: ${line.state}, ${line.mode}, ${rewards}, ${counted(calls.length, "call")}, ${counted(line.attempts, "attempt")}`,
     `input: ${visible(JSON.stringify(rollout.input))}`,
     ...(line.error === null ? [] : [`error: ${visible(line.error)}`]),
     ...blocks,

@@ -2,7 +2,7 @@ import { earnedBy } from "../experiment/earned.ts";
 import type { CallRecord, Store } from "../schema/store.ts";
 import { eventTypes, type Rollout } from "../schema/wire.ts";
 import { counted } from "./counted.ts";
-import { visible } from "./visible_text.ts";
+import { visibleLine } from "./visible_text.ts";
 
 /** One line of the table: a rollout, and what its counting attempt did. */
 export interface RolloutLine {
@@ -47,7 +47,7 @@ export async function rolloutLine(store: Store, rollout: Rollout): Promise<Rollo
 type Column = readonly [title: string, cell: (line: RolloutLine) => string, align: "left" | "right"];
 
 const columns: readonly Column[] = [
-  ["rollout", (l) => visible(l.rollout), "left"],
+  ["rollout", (l) => visibleLine(l.rollout), "left"],
   ["mode", (l) => l.mode, "left"],
   ["state", (l) => l.state, "left"],
   ["reward", (l) => (l.reward === null ? "-" : String(Number(l.reward.toFixed(4)))), "right"],
@@ -56,10 +56,10 @@ const columns: readonly Column[] = [
   ["sampled", (l) => String(l.sampled_tokens), "right"],
   [
     "attempt",
-    (l) => (l.attempt === null ? "-" : `${visible(l.attempt)}${l.attempts > 1 ? ` (${l.attempts})` : ""}`),
+    (l) => (l.attempt === null ? "-" : `${visibleLine(l.attempt)}${l.attempts > 1 ? ` (${l.attempts})` : ""}`),
     "left",
   ],
-  ["error", (l) => visible((l.error ?? "").replaceAll("\n", " ")), "left"],
+  ["error", (l) => visibleLine((l.error ?? "").replaceAll("\n", " ")), "left"],
 ];
 
 /** Lines of text for people: titles, one row per rollout, none longer than `width`. */

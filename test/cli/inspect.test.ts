@@ -219,6 +219,28 @@ describe("leyden inspect RUN ROLLOUT", () => {
     expect(out).toContain("failed call (attempt 0): upstream_failed, no answer\n");
   });
 
+  it("keeps an id on its line, and tells a conversation sent again from one without a reason", async () => {
+    const path = join(root, "odd.sqlite");
+    const odd = await openStore(platform, path);
+    const id = "a\n\tb";
+    await odd.append([
+      { type: "rollout_created", rollout: rollout(id) },
+      { type: "call_recorded", call: call("d1", id, [1], [2]) },
+      { type: "call_recorded", call: call("d2", id, [1], [3]) },
+      { type: "call_recorded", call: call("d3", id, [4], [5], { own: false }) },
+    ]);
+    await odd.close();
+    const shown = "a\\u000a\\u0009b";
+    expect((await runLeyden(["inspect", path])).out).toMatch(new RegExp(`^${RegExp.escape(shown)} +train`, "m"));
+    const { out } = await runLeyden(["inspect", path, id]);
+    expect(out.split("\n").filter((line) => /^\[|, train,/.test(line))).toEqual([
+      `${shown}: queuing, train, no reward, 3 calls, 1 attempt`,
+      "[1] d1  attempt 0, lineage 0, first of its attempt: 1 token",
+      "[2] d2  attempt 0, lineage 1, begins anew (the same messages once more): 1 token",
+      "[3] d3  attempt 0, lineage 2, begins anew (no reason recorded): 1 token",
+    ]);
+  });
+
   it("names the nearest rollout for one that is not there", async () => {
     const { code, json: lines } = await runLeyden(["inspect", run, "g0-s2", "--json"]);
     expect(code).toBe(4);

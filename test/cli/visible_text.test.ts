@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { counted } from "../../src/cli/counted.ts";
-import { visible } from "../../src/cli/visible_text.ts";
+import { visible, visibleLine } from "../../src/cli/visible_text.ts";
 
 describe("visible", () => {
   it("leaves text as it is, in any script", () => {
@@ -13,6 +13,10 @@ describe("visible", () => {
       "\\u001b[31mred\\u000d\\u0007\\u009b2J\\u007f\\u202etxt.exe\\u2066x",
     );
   });
+});
+
+it("visibleLine keeps a text on its line", () => {
+  expect(visibleLine("a\n\tb\u001bc")).toBe("a\\u000a\\u0009b\\u001bc");
 });
 
 describe("counted", () => {
