@@ -9,9 +9,7 @@ interface Golden {
   renders: Record<string, Record<string, string | null>>;
 }
 
-const golden = JSON.parse(
-  readFileSync(new URL("../golden/text/template_renders.json", import.meta.url), "utf8"),
-) as Golden;
+const golden = JSON.parse(readFileSync(new URL("./template_renders.json", import.meta.url), "utf8")) as Golden;
 function hashOfRender(template: ChatTemplate, conversation: Record<string, unknown>): string | null {
   try {
     return sha256(template.renderVariables({ add_generation_prompt: true, ...conversation })).slice(0, 16);
