@@ -50,7 +50,13 @@ export async function runDemo(platform: HostPlatform, request: DemoRequest): Pro
   request.phase("Before: the base model on the held-out tasks");
   const base = await measure(pathFrom(files, folder, config.model.path), samples.before);
   request.phase("Training: the same agent, its model updated after every batch of rollouts");
-  const run = await runExperiment(platform, { ...request, config, configFolder: folder, resume: false });
+  const run = await runExperiment(platform, {
+    ...request,
+    config,
+    configFolder: folder,
+    resume: false,
+    tellsStartup: false,
+  });
   request.phase("After: the trained model on the same tasks");
   const checkpoint = files.join(request.runFolder, "checkpoints", `step_${run.updates}`);
   const trained = await measure(checkpoint, samples.after);

@@ -12,7 +12,7 @@ import { withBaseModel } from "./random_weights.ts";
 import { runCompletions } from "./run_completions.ts";
 import { type RunRequest, type RunResult, type StartingPoint, summarize } from "./run_request.ts";
 import { openSession } from "./session.ts";
-import { StartupWatch, startupText } from "./startup.ts";
+import { type Startup, StartupWatch, startupText } from "./startup.ts";
 
 const freshState: Omit<RunState, "configSha256"> = {
   format: 1,
@@ -96,8 +96,8 @@ async function runAgents(
       say(`Resuming after update ${state.update}: ${report.kept} rollouts kept, ${report.restarted} run again.`);
     },
   });
-  const { monotonic } = platform.clock;
-  const watch = new StartupWatch(session.engine, monotonic, startMs, (startup) => say(startupText(startup)));
+  const tell = request.tellsStartup === false ? () => {} : (startup: Startup) => say(startupText(startup));
+  const watch = new StartupWatch(session.engine, platform.clock.monotonic, startMs, tell);
   const telemetry = await openTelemetry(platform, session.store, request.otel ?? "", say);
   try {
     // Only now: a run that cannot start, for want of its model say, leaves its folder free.

@@ -17,6 +17,8 @@ export interface RunRequest {
   readonly port?: number;
   /** Base address of an OTLP/HTTP collector for spans; default OTEL_EXPORTER_OTLP_ENDPOINT, without which none are made. */
   readonly otel?: string;
+  /** Says where the time to the first update went; default true. What a program did before its run counts in it. */
+  readonly tellsStartup?: boolean;
   say(line: string): void;
 }
 
