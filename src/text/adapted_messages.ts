@@ -6,9 +6,9 @@ import type { ToolCallFormat } from "./tool_call_format.ts";
 /**
  * A request as a template can write it whole: where the template knows no tools, they are described in the system text
  * and calls and results are told in words; where it takes one call a turn, several become turns of their own, each with
- * its result; where it knows no system text, that opens the first turn of the user; where
- * it wants turns to alternate, neighbours of one role are one message. Nothing is left out, and a longer conversation
- * is adapted to the same beginning.
+ * its results; where it knows no system text, that opens the first turn of the user; where it wants turns to alternate,
+ * neighbours of one role are one message. Nothing is left out, and a longer conversation is adapted to the same
+ * beginning.
  */
 export function adaptMessages(
   request: ChatRequest,
@@ -29,27 +29,25 @@ export function adaptMessages(
 
 function oneCallATurn(messages: readonly ChatMessage[]): ChatMessage[] {
   const out: ChatMessage[] = [];
-  for (const [at, message] of messages.entries()) {
+  let at = 0;
+  while (at < messages.length) {
+    const message = messages[at++] as ChatMessage;
     const calls = message.tool_calls ?? [];
     if (calls.length < 2) {
-      // A result that stands after its own call already is left out here.
-      const split = message.role === "tool" && callerOf(messages, at)?.tool_calls?.length;
-      if (!split || split < 2) out.push(message);
+      out.push(message);
       continue;
     }
+    const start = at;
+    while (messages[at]?.role === "tool") at++;
+    const results = messages.slice(start, at);
+    const answers = (call: { id: string }) => results.filter((result) => result.tool_call_id === call.id);
     for (const [i, call] of calls.entries()) {
-      out.push({ ...message, content: i === 0 ? message.content : "", tool_calls: [call] });
-      const result = messages.slice(at + 1).find((other) => other.role === "tool" && other.tool_call_id === call.id);
-      if (result) out.push(result);
+      out.push({ ...message, content: i === 0 ? message.content : "", tool_calls: [call] }, ...answers(call));
     }
+    // A result of no call here is still one that the harness sent.
+    out.push(...results.filter((result) => !calls.some((call) => call.id === result.tool_call_id)));
   }
   return out;
-}
-
-/** The turn whose call a result answers. */
-function callerOf(messages: readonly ChatMessage[], at: number): ChatMessage | undefined {
-  const id = messages[at]?.tool_call_id;
-  return messages.slice(0, at).findLast((message) => message.tool_calls?.some((call) => call.id === id));
 }
 
 function spellResults(messages: readonly ChatMessage[]): ChatMessage[] {

@@ -72,6 +72,24 @@ describe("what a template does not know", () => {
     expect(ids).toEqual(["DEF123456", "0000000c1", "abcdefghi"]);
   });
 
+  it("of several calls a turn makes them turns, each with its results, and loses none", () => {
+    const single = of(
+      `{% for m in messages %}{% if m.tool_calls and m.tool_calls|length != 1 %}{{ raise_exception('one') }}{% endif %}[{{ m.role }}] {{ m.content }}{% for c in m.tool_calls or [] %}{{ c.function.name }}{{ c.function.arguments }}{% endfor %} {% endfor %}`,
+    );
+    const calls = ["a", "b"].map((id) => ({ id, type: "function" as const, function: { name: id, arguments: "{}" } }));
+    const result = (id: string, content: string): ChatMessage => ({ role: "tool", tool_call_id: id, content });
+    const messages: ChatMessage[] = [
+      user,
+      { role: "assistant", content: "t", tool_calls: calls },
+      ...[result("b", "1"), result("a", "2"), result("a", "3"), result("z", "4")],
+      user,
+      result("a", "5"),
+    ];
+    expect(render(single, { messages })).toBe(
+      "[user] u [assistant] ta{} [tool] 2 [tool] 3 [assistant] b{} [tool] 1 [tool] 4 [user] u [tool] 5 ",
+    );
+  });
+
   it("of empty contents beside calls gets none", () => {
     const none = of(
       "{% for m in messages %}{% if m.content is none %}{% for c in m.tool_calls %}{{ c.function.name }}{{ c.function.arguments }}{% endfor %}{% else %}{{ m.content }}{% endif %}{% endfor %}",

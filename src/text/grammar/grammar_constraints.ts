@@ -113,7 +113,7 @@ class GrammarConstraint implements TokenConstraint {
   /** Allows nothing once a token came that the grammar has no place for. */
   async mask(out: Uint32Array): Promise<boolean> {
     if (this.left || this.matcher.isTerminated()) out.fill(0);
-    else out.set(new Uint32Array((await this.matcher.getNextTokenBitmask()).buffer).subarray(0, out.length));
+    else out.set((await this.matcher.getNextTokenBitmask()).subarray(0, out.length));
     return true;
   }
 
