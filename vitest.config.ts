@@ -6,6 +6,8 @@ const device = ["test/device/**/*.test.ts", "test/ops/**/*.test.ts"];
 /** Tests that need the device and Node (files, processes, servers). */
 const deviceNode = ["test/node/**/*.test.ts"];
 const long = ["test/long/**/*.test.ts"];
+/** Tests that open the built page in a Chromium of their own: npm run test:page. */
+const page = ["test/page/**/*.test.ts"];
 /** Tests that run other people's agents, which a folder of its own installs: npm run test:harness. */
 const harness = ["test/harness/*.test.ts"];
 /** Packages the device tests reach; bundled for the browser before it starts, because a late one reloads the page. */
@@ -18,7 +20,7 @@ export default defineConfig({
         test: {
           name: "pure",
           include: ["test/**/*.test.ts"],
-          exclude: [...device, ...deviceNode, ...long, "test/harness/**"],
+          exclude: [...device, ...deviceNode, ...long, ...page, "test/harness/**"],
           environment: "node",
           // On two cores one worker is the default; many of these tests wait for a process or a socket.
           maxWorkers: 2,
@@ -40,6 +42,7 @@ export default defineConfig({
       {
         test: { name: "harness", include: harness, environment: "node", fileParallelism: false, testTimeout: 300_000 },
       },
+      { test: { name: "page", include: page, environment: "node", fileParallelism: false, testTimeout: 300_000 } },
       { test: { name: "long", include: long, environment: "node", fileParallelism: false, testTimeout: 3_600_000 } },
       {
         optimizeDeps: { include: browserPackages },
