@@ -5,6 +5,7 @@ import { alignStore } from "../experiment/resume.ts";
 import { type MetricsLine, RunFolder, type RunState } from "../experiment/run_folder.ts";
 import type { ExperimentConfig } from "../schema/experiment.ts";
 import type { HostPlatform } from "../schema/platform.ts";
+import type { Startup } from "../schema/startup.ts";
 import { pathFrom } from "./load_config.ts";
 import { modelTextFiles } from "./model_text_files.ts";
 import { openTelemetry } from "./open_telemetry.ts";
@@ -12,7 +13,7 @@ import { withBaseModel } from "./random_weights.ts";
 import { runCompletions } from "./run_completions.ts";
 import { type RunRequest, type RunResult, type StartingPoint, summarize } from "./run_request.ts";
 import { openSession } from "./session.ts";
-import { type Startup, StartupWatch, startupText } from "./startup.ts";
+import { StartupWatch, startupText } from "./startup.ts";
 
 const freshState: Omit<RunState, "configSha256"> = {
   format: 1,

@@ -3,7 +3,7 @@ import type { RunState } from "../experiment/run_folder.ts";
 import type { Engine } from "../schema/engine.ts";
 import type { ExperimentConfig } from "../schema/experiment.ts";
 import type { HostPlatform } from "../schema/platform.ts";
-import type { Startup } from "./startup.ts";
+import type { Startup } from "../schema/startup.ts";
 
 /** A run to start or to continue. */
 export interface RunRequest {
