@@ -1,5 +1,6 @@
 /** The store: an append-only log of events, and the views of it that gateway, controller and trainer read. */
 import type { BreakReason } from "./chat.ts";
+import type { SummaryPage, SummaryQuery } from "./rollout_summary.ts";
 import type { Rollout, RolloutEvent, RolloutMode, RolloutState, StatusPatch, TerminalPage } from "./wire.ts";
 
 /** Whether the harness got the whole reply. A reply it never got is no turn of the conversation. */
@@ -116,6 +117,8 @@ export interface Store {
   rollout(id: string): Promise<Rollout | null>;
   /** In order of creation. */
   rollouts(query?: RolloutQuery): Promise<Rollout[]>;
+  /** One line per rollout, filtered, sorted and cut here: the table of any number of rollouts. */
+  summaries(query: SummaryQuery): Promise<SummaryPage>;
   /** Finished rollouts from a cursor; deleted ones are left out while the cursor moves past them. */
   terminal(after: number, limit: number): Promise<TerminalPage>;
   /** Attempts that have events, by their first. */
@@ -128,6 +131,8 @@ export interface Store {
   log(after: number, limit: number): Promise<LogEntry[]>;
   /** The last experiment event of a name; null when there is none. */
   noted(name: string): Promise<LogEntry | null>;
+  /** All experiment events of a name after a sequence number, in order. */
+  notes(name: string, after?: number): Promise<LogEntry[]>;
   /** The last committed sequence number. */
   seq(): Promise<number>;
   /** Resolves with the sequence number as soon as it is greater than `after`. @throws CancelledError */

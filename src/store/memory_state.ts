@@ -5,6 +5,7 @@ import type { StoredCall } from "./call_codec.ts";
 import type { Journal } from "./journal.ts";
 import { MemoryCalls } from "./memory_calls.ts";
 import { rolloutMissing } from "./refusals.ts";
+import { type FoldedSummary, foldCall, foldCreated, foldEvent, foldFailure, foldStatus } from "./summary_fold.ts";
 
 /** Something an attempt left behind, in order of writing. */
 export type MemoryEntry = { attemptId: string } & (
@@ -22,6 +23,7 @@ export interface MemoryRecord {
   entries: MemoryEntry[];
   eventIds: Set<string>;
   failures: CallFailure[];
+  summary: FoldedSummary;
 }
 
 /** What a memory store knows, and how each event changes it. Nothing is taken in uncopied. */
@@ -55,8 +57,7 @@ export class MemoryState {
       case "call_delivery":
         return this.calls.deliver(event.callId, event.delivery);
       case "call_failed":
-        this.journal.push(this.get(event.failure.rolloutId).failures, structuredClone(event.failure));
-        return true;
+        return this.fail(event.failure);
       case "experiment":
         return true;
     }
@@ -78,6 +79,7 @@ export class MemoryState {
       entries: [],
       eventIds: new Set(),
       failures: [],
+      summary: structuredClone(foldCreated(rollout)),
     });
     this.journal.note(() => this.records.delete(id));
     return true;
@@ -94,6 +96,7 @@ export class MemoryState {
       record.rollout = before;
       record.finishedAt = finishedAt;
     });
+    this.fold(record, foldStatus(record.summary, after.status));
     const { state } = after.status;
     if (isTerminal(state) && !isTerminal(before.status.state)) {
       const item = { rollout_id: after.rollout_id, state, data_id: dataIdOf(after.input), is_train: after.is_train };
@@ -124,21 +127,40 @@ export class MemoryState {
     for (const [id, kept] of all) this.records.set(id, kept);
   }
 
+  private fold(record: MemoryRecord, after: FoldedSummary): void {
+    const before = record.summary;
+    record.summary = after;
+    this.journal.note(() => {
+      record.summary = before;
+    });
+  }
+
+  private fail(failure: CallFailure): boolean {
+    const record = this.get(failure.rolloutId);
+    this.journal.push(record.failures, structuredClone(failure));
+    this.fold(record, foldFailure(record.summary, failure, record.rollout.status.last_attempt_id));
+    return true;
+  }
+
   private post(event: RolloutEvent, eventId: string | undefined): boolean {
-    const { entries, eventIds } = this.get(event.rollout_id);
+    const record = this.get(event.rollout_id);
+    const { entries, eventIds } = record;
     if (eventId !== undefined) {
       if (eventIds.has(eventId)) return false;
       eventIds.add(eventId);
       this.journal.note(() => eventIds.delete(eventId));
     }
     this.journal.push(entries, { attemptId: event.attempt_id, event: structuredClone(event) });
+    this.fold(record, foldEvent(record.summary, event, record.rollout.status.last_attempt_id));
     return true;
   }
 
   private recordCall(call: CallRecord): boolean {
-    const { entries } = this.get(call.rolloutId);
+    const record = this.get(call.rolloutId);
+    const { entries } = record;
     const last = entries.findLast((entry) => entry.call && entry.attemptId === call.attemptId)?.call;
     this.journal.push(entries, { attemptId: call.attemptId, call: this.calls.record(call, last) });
+    this.fold(record, foldCall(record.summary, call, record.rollout.status.last_attempt_id));
     return true;
   }
 }

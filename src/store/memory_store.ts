@@ -1,4 +1,5 @@
 /** The store without a disk: for tests, tabs and trials. */
+import { type SummaryPage, type SummaryQuery, summaryPage } from "../schema/rollout_summary.ts";
 import type { CallFailure, CallRecord, LogEntry, RolloutQuery, Store, StoreEvent } from "../schema/store.ts";
 import type { Rollout, RolloutEvent, TerminalPage } from "../schema/wire.ts";
 import { callEvent } from "./call_event.ts";
@@ -48,6 +49,12 @@ export class MemoryStore implements Store {
     return structuredClone(found.slice(0, limit));
   }
 
+  async summaries(query: SummaryQuery): Promise<SummaryPage> {
+    this.requireOpen();
+    const lines = [...this.state.records.values()].map(({ summary }) => summary.line);
+    return structuredClone(summaryPage(lines, query));
+  }
+
   async terminal(after: number, limit: number): Promise<TerminalPage> {
     this.requireOpen();
     const slice = this.state.finished.slice(after, after + limit);
@@ -92,6 +99,12 @@ export class MemoryStore implements Store {
     this.requireOpen();
     const found = this.entries.findLast((entry) => entry.type === "experiment" && entry.name === name);
     return structuredClone(found ?? null);
+  }
+
+  async notes(name: string, after = 0): Promise<LogEntry[]> {
+    this.requireOpen();
+    const later = this.entries.slice(after);
+    return structuredClone(later.filter((entry) => entry.type === "experiment" && entry.name === name));
   }
 
   async seq(): Promise<number> {

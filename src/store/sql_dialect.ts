@@ -9,6 +9,8 @@ export interface SqlDialect {
   /** To run once after opening. `full`: survive the loss of power too, not only of the process. */
   opening(full: boolean): string[];
   readonly begin: string;
+  /** True where the text in a column holds the parameter. */
+  contains(column: string): string;
 }
 
 /** By the driver's name. */
@@ -21,5 +23,6 @@ export const dialects: { readonly sqlite: SqlDialect } = {
     opening: (full) => ["PRAGMA journal_mode = WAL", `PRAGMA synchronous = ${full ? "FULL" : "NORMAL"}`],
     // Takes the write lock at once, so that a transaction cannot fail half-way for another writer.
     begin: "BEGIN IMMEDIATE",
+    contains: (column) => `instr(${column}, ?) > 0`,
   },
 };

@@ -1,7 +1,7 @@
 import { dataIdOf, isTerminal, patchedRollout } from "../schema/rollout.ts";
 import type { SqlRow } from "../schema/sql_driver.ts";
 import type { RolloutQuery } from "../schema/store.ts";
-import type { Rollout, StatusPatch, TerminalItem, TerminalPage } from "../schema/wire.ts";
+import type { Rollout, RolloutStatus, StatusPatch, TerminalItem, TerminalPage } from "../schema/wire.ts";
 import { rolloutMissing } from "./refusals.ts";
 import type { SqlBodies } from "./sql_bodies.ts";
 import type { SqlSession } from "./sql_session.ts";
@@ -21,9 +21,11 @@ export class SqlRollouts {
     return row ? this.rollout(row) : null;
   }
 
-  /** @throws StoreError "rollout_not_found" */
-  require(id: string): void {
-    if (!this.session.get("SELECT id FROM rollouts WHERE id = ?", id)) throw rolloutMissing(id);
+  /** The attempt that the rollout's status names; null for none. @throws StoreError "rollout_not_found" */
+  attemptOf(id: string): string | null {
+    const row = this.session.get("SELECT status FROM rollouts WHERE id = ?", id);
+    if (!row) throw rolloutMissing(id);
+    return (JSON.parse(row.status as string) as RolloutStatus).last_attempt_id;
   }
 
   private rollout(row: SqlRow): Rollout {
@@ -66,12 +68,12 @@ export class SqlRollouts {
     return true;
   }
 
-  /** Returns false when the patch names no field. @throws StoreError "rollout_not_found", "illegal_transition" */
-  patch(id: string, patch: StatusPatch, at: number): boolean {
+  /** The rollout afterwards; null when the patch names no field. @throws StoreError "rollout_not_found", "illegal_transition" */
+  patch(id: string, patch: StatusPatch, at: number): Rollout | null {
     const before = this.get(id);
     if (!before) throw rolloutMissing(id);
     const after = patchedRollout(before, patch, at);
-    if (after === before) return false;
+    if (after === before) return null;
     const { status } = after;
     this.session.run(
       "UPDATE rollouts SET state = ?, status = ? WHERE id = ?",
@@ -80,7 +82,7 @@ export class SqlRollouts {
       id,
     );
     if (isTerminal(status.state) && !isTerminal(before.status.state)) this.finish(after);
-    return true;
+    return after;
   }
 
   private finish({ rollout_id: id, input, is_train: isTrain, status }: Rollout): void {

@@ -4,7 +4,8 @@ import type { SqlDialect } from "./sql_dialect.ts";
 export const storeVersion = 1;
 
 /** The tables; every statement may run on a database that has them. */
-export function tableStatements({ integer, real, blob, countedKey }: SqlDialect): string[] {
+export function tableStatements(dialect: SqlDialect): string[] {
+  const { integer, real, blob, countedKey } = dialect;
   return [
     `CREATE TABLE IF NOT EXISTS store_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)`,
     `CREATE TABLE IF NOT EXISTS lease (
@@ -36,5 +37,22 @@ export function tableStatements({ integer, real, blob, countedKey }: SqlDialect)
     `CREATE INDEX IF NOT EXISTS calls_rollout ON calls (rollout_id, attempt_id, seq)`,
     `CREATE TABLE IF NOT EXISTS failures (seq ${integer} PRIMARY KEY, rollout_id TEXT NOT NULL, json TEXT NOT NULL)`,
     `CREATE INDEX IF NOT EXISTS failures_rollout ON failures (rollout_id, seq)`,
+    ...summaryStatements(dialect, "TABLE"),
+  ];
+}
+
+/**
+ * One line per rollout, folded from its events as they come, for tables of many rollouts; it holds nothing that cannot be
+ * folded again. `kind`: a reader beside a store that lacks it makes one of its own.
+ */
+export function summaryStatements({ integer, real }: SqlDialect, kind: "TABLE" | "TEMP TABLE"): string[] {
+  const index = `CREATE INDEX IF NOT EXISTS summaries_group ON summaries (task_group)`;
+  return [
+    `CREATE ${kind} IF NOT EXISTS summaries (
+      rollout_id TEXT PRIMARY KEY, seq ${integer} NOT NULL, state TEXT NOT NULL, mode TEXT NOT NULL,
+      task TEXT NOT NULL, task_group TEXT NOT NULL, agents TEXT NOT NULL, reward ${real},
+      calls ${integer} NOT NULL, tokens ${integer} NOT NULL, breaks ${integer} NOT NULL, updated ${real} NOT NULL,
+      words TEXT NOT NULL, folded TEXT NOT NULL)`,
+    ...(kind === "TABLE" ? [index] : []),
   ];
 }

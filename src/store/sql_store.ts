@@ -1,5 +1,6 @@
 /** The store over a SQL database, opened through the platform's driver. */
 import type { Clock } from "../core/clock.ts";
+import type { SummaryPage, SummaryQuery } from "../schema/rollout_summary.ts";
 import type { SqlDriver } from "../schema/sql_driver.ts";
 import type { CallFailure, CallRecord, LogEntry, RolloutQuery, Store, StoreEvent } from "../schema/store.ts";
 import { StoreError } from "../schema/store_error.ts";
@@ -9,7 +10,7 @@ import { GroupCommit } from "./group_commit.ts";
 import { type Lease, type LeaseOptions, takeLease } from "./lease.ts";
 import { storeClosed } from "./refusals.ts";
 import { dialects, type SqlDialect } from "./sql_dialect.ts";
-import { storeVersion, tableStatements } from "./sql_schema.ts";
+import { storeVersion, summaryStatements, tableStatements } from "./sql_schema.ts";
 import { SqlSession } from "./sql_session.ts";
 import { SqlViews } from "./sql_views.ts";
 
@@ -39,6 +40,7 @@ export async function openSqlStore(options: SqlStoreOptions): Promise<Store> {
     if (leaseOptions) makeTables(session, dialect, full);
     checkVersion(session, path);
     const lease = leaseOptions && (await takeLease(session, dialect.begin, clock, leaseOptions));
+    if (lease) completeSummaries(session, dialect);
     return new SqlStore(session, dialect, clock, lease, Math.min(5, commitDelayMs));
   } catch (thrown) {
     session.close();
@@ -52,6 +54,15 @@ function makeTables(session: SqlSession, dialect: SqlDialect, full: boolean): vo
   for (const statement of tableStatements(dialect)) session.exec(statement);
   const sql = "INSERT INTO store_meta (name, value) VALUES ('version', ?) ON CONFLICT (name) DO NOTHING";
   session.run(sql, String(storeVersion));
+  session.exec("COMMIT");
+}
+
+/** A store written before there were lines gets them once. */
+function completeSummaries(session: SqlSession, dialect: SqlDialect): void {
+  const views = new SqlViews(session, dialect);
+  if (views.rolloutsWithoutSummary().length === 0) return;
+  session.exec(dialect.begin);
+  views.completeSummaries();
   session.exec("COMMIT");
 }
 
@@ -84,10 +95,14 @@ class SqlStore implements Store {
   private written: number;
   private committed: number;
   private closed = false;
+  private readonly dialect: SqlDialect;
+  /** Number up to which a reader has folded lines itself; null while it has not. */
+  private foldedAt: number | null = null;
 
   constructor(session: SqlSession, dialect: SqlDialect, clock: Clock, lease: Lease | null, commitDelayMs: number) {
     this.session = session;
-    this.views = new SqlViews(session);
+    this.dialect = dialect;
+    this.views = new SqlViews(session, dialect);
     this.clock = clock;
     this.lease = lease;
     this.written = this.views.seq();
@@ -160,6 +175,25 @@ class SqlStore implements Store {
     return this.read(({ rollouts }) => rollouts.list(query));
   }
 
+  summaries(query: SummaryQuery): Promise<SummaryPage> {
+    return this.read((views) => {
+      if (this.lease === null) this.ownSummaries();
+      return views.summaries.page(query);
+    });
+  }
+
+  /** A reader beside a store that keeps no lines folds them itself, anew when something was written since. */
+  private ownSummaries(): void {
+    const seq = this.views.seq();
+    if (seq === this.foldedAt) return;
+    const sql = "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'summaries'";
+    if (this.foldedAt === null && this.session.get(sql) !== undefined) return;
+    for (const statement of summaryStatements(this.dialect, "TEMP TABLE")) this.session.exec(statement);
+    this.session.exec("DELETE FROM summaries");
+    this.views.completeSummaries();
+    this.foldedAt = seq;
+  }
+
   terminal(after: number, limit: number): Promise<TerminalPage> {
     return this.read(({ rollouts }) => rollouts.terminal(after, limit));
   }
@@ -186,6 +220,10 @@ class SqlStore implements Store {
 
   noted(name: string): Promise<LogEntry | null> {
     return this.read((views) => views.noted(name));
+  }
+
+  notes(name: string, after = 0): Promise<LogEntry[]> {
+    return this.read((views) => views.notes(name, after));
   }
 
   async seq(): Promise<number> {

@@ -1,12 +1,14 @@
 /** The SQL store's tables together: how an event changes them, and what they answer. */
-import type { CallFailure, LogEntry, StoreEvent } from "../schema/store.ts";
-import { eventTypes, type RolloutEvent } from "../schema/wire.ts";
+import type { CallFailure, CallRecord, LogEntry, StoreEvent } from "../schema/store.ts";
+import { eventTypes, type Rollout, type RolloutEvent } from "../schema/wire.ts";
 import { callEvent } from "./call_event.ts";
 import { logEntry } from "./log_entry.ts";
 import { SqlBodies } from "./sql_bodies.ts";
 import { SqlCalls } from "./sql_calls.ts";
+import type { SqlDialect } from "./sql_dialect.ts";
 import { SqlRollouts } from "./sql_rollouts.ts";
 import type { SqlSession } from "./sql_session.ts";
+import { SqlSummaries, type Trace } from "./sql_summaries.ts";
 
 type Posted = Extract<StoreEvent, { type: "event_posted" }>;
 
@@ -14,13 +16,15 @@ type Posted = Extract<StoreEvent, { type: "event_posted" }>;
 export class SqlViews {
   readonly rollouts: SqlRollouts;
   readonly calls: SqlCalls;
+  readonly summaries: SqlSummaries;
   private readonly session: SqlSession;
 
-  constructor(session: SqlSession) {
+  constructor(session: SqlSession, dialect: SqlDialect) {
     const bodies = new SqlBodies(session);
     this.session = session;
     this.rollouts = new SqlRollouts(session, bodies);
     this.calls = new SqlCalls(session, bodies);
+    this.summaries = new SqlSummaries(session, dialect);
   }
 
   /** Writes the event as number `seq`; returns false when it changes nothing. @throws StoreError */
@@ -36,16 +40,15 @@ export class SqlViews {
   private change(event: StoreEvent, seq: number): boolean {
     switch (event.type) {
       case "rollout_created":
-        return this.rollouts.create(event.rollout, seq);
+        return this.create(event.rollout, seq);
       case "rollout_patched":
-        return this.rollouts.patch(event.rolloutId, event.patch, event.at);
+        return this.patch(event);
       case "rollout_deleted":
         return this.remove(event.rolloutId);
       case "event_posted":
         return this.post(event, seq);
       case "call_recorded":
-        this.rollouts.require(event.call.rolloutId);
-        this.calls.record(event.call, seq);
+        this.record(event.call, seq);
         return true;
       case "call_delivery":
         return this.calls.deliver(event.callId, event.delivery);
@@ -57,27 +60,49 @@ export class SqlViews {
     }
   }
 
+  private create(rollout: Rollout, seq: number): boolean {
+    if (!this.rollouts.create(rollout, seq)) return false;
+    this.summaries.create(rollout, seq);
+    return true;
+  }
+
+  private patch({ rolloutId, patch, at }: Extract<StoreEvent, { type: "rollout_patched" }>): boolean {
+    const patched = this.rollouts.patch(rolloutId, patch, at);
+    if (patched !== null) this.summaries.patch(patched);
+    return patched !== null;
+  }
+
+  private record(call: CallRecord, seq: number): void {
+    const named = this.rollouts.attemptOf(call.rolloutId);
+    this.calls.record(call, seq);
+    this.summaries.trace(call.rolloutId, { call }, named);
+  }
+
   private remove(rolloutId: string): boolean {
     if (!this.rollouts.remove(rolloutId)) return false;
     this.calls.remove(rolloutId);
+    this.summaries.remove(rolloutId);
     this.session.run("DELETE FROM events WHERE rollout_id = ?", rolloutId);
     this.session.run("DELETE FROM failures WHERE rollout_id = ?", rolloutId);
     return true;
   }
 
   private post({ event, eventId }: Posted, seq: number): boolean {
-    this.rollouts.require(event.rollout_id);
+    const named = this.rollouts.attemptOf(event.rollout_id);
     const sql = `INSERT INTO events (seq, rollout_id, attempt_id, event_id, event_type, timestamp, data)
       VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (rollout_id, event_id) DO NOTHING`;
     const { rollout_id: rolloutId, attempt_id: attemptId, event_type: type, timestamp, data } = event;
     const json = JSON.stringify(data);
-    return this.session.run(sql, seq, rolloutId, attemptId, eventId ?? null, type, timestamp, json) > 0;
+    if (this.session.run(sql, seq, rolloutId, attemptId, eventId ?? null, type, timestamp, json) === 0) return false;
+    this.summaries.trace(rolloutId, { event }, named);
+    return true;
   }
 
   private fail(failure: CallFailure, seq: number): void {
-    this.rollouts.require(failure.rolloutId);
+    const named = this.rollouts.attemptOf(failure.rolloutId);
     const sql = "INSERT INTO failures (seq, rollout_id, json) VALUES (?, ?, ?)";
     this.session.run(sql, seq, failure.rolloutId, JSON.stringify(failure));
+    this.summaries.trace(failure.rolloutId, { failure }, named);
   }
 
   attempts(rolloutId: string): string[] {
@@ -88,9 +113,9 @@ export class SqlViews {
     return this.session.all(sql, rolloutId, rolloutId).map((row) => row.attempt_id as string);
   }
 
-  events(rolloutId: string, attemptId: string, eventType?: string): RolloutEvent[] {
+  private posted(rolloutId: string, attemptId: string): { seq: number; event: RolloutEvent }[] {
     const sql = "SELECT * FROM events WHERE rollout_id = ? AND attempt_id = ? ORDER BY seq";
-    const posted = this.session.all(sql, rolloutId, attemptId).map((row) => ({
+    return this.session.all(sql, rolloutId, attemptId).map((row) => ({
       seq: row.seq as number,
       event: {
         event_type: row.event_type as string,
@@ -100,11 +125,41 @@ export class SqlViews {
         data: JSON.parse(row.data as string) as Record<string, unknown>,
       },
     }));
+  }
+
+  events(rolloutId: string, attemptId: string, eventType?: string): RolloutEvent[] {
+    const posted = this.posted(rolloutId, attemptId);
     const wantsCalls = eventType === undefined || eventType === eventTypes.modelRequest;
     const recorded = wantsCalls ? this.calls.list(rolloutId, attemptId) : [];
     const events = [...posted, ...recorded.map(({ seq, call }) => ({ seq, event: callEvent(call) }))];
     events.sort((a, b) => a.seq - b.seq);
     return events.map(({ event }) => event).filter((event) => (eventType ?? event.event_type) === event.event_type);
+  }
+
+  /** Rollouts of a store written before there were lines. */
+  rolloutsWithoutSummary(): { id: string; seq: number }[] {
+    const sql = "SELECT id, seq FROM rollouts WHERE id NOT IN (SELECT rollout_id FROM summaries) ORDER BY seq";
+    return this.session.all(sql).map(({ id, seq }) => ({ id: id as string, seq: seq as number }));
+  }
+
+  /** Folds the lines that are missing. */
+  completeSummaries(): void {
+    for (const { id, seq } of this.rolloutsWithoutSummary()) {
+      const rollout = this.rollouts.get(id);
+      if (rollout) this.summaries.rebuild(rollout, seq, this.traces(id));
+    }
+  }
+
+  private traces(id: string): Trace[] {
+    const events = this.attempts(id).flatMap((attempt) => this.posted(id, attempt));
+    const calls = this.calls.list(id);
+    const failures = this.session.all("SELECT seq, json FROM failures WHERE rollout_id = ?", id);
+    const traces: (Trace & { seq: number })[] = [
+      ...events,
+      ...calls,
+      ...failures.map(({ seq, json }) => ({ seq: seq as number, failure: JSON.parse(json as string) as CallFailure })),
+    ];
+    return traces.sort((a, b) => a.seq - b.seq);
   }
 
   failures(rolloutId: string): CallFailure[] {
@@ -121,6 +176,11 @@ export class SqlViews {
     const sql = "SELECT * FROM log WHERE type = 'experiment' AND name = ? ORDER BY seq DESC LIMIT 1";
     const row = this.session.get(sql, name);
     return row ? entryOf(row) : null;
+  }
+
+  notes(name: string, after: number): LogEntry[] {
+    const sql = "SELECT * FROM log WHERE seq > ? AND type = 'experiment' AND name = ? ORDER BY seq";
+    return this.session.all(sql, after, name).map(entryOf);
   }
 
   seq(): number {

@@ -4,6 +4,7 @@ import { lifeConformance } from "./life.ts";
 import { logConformance } from "./log.ts";
 import { rolloutConformance } from "./rollouts.ts";
 import type { OpenStore } from "./store_events.ts";
+import { summaryConformance } from "./summaries.ts";
 import { terminalConformance } from "./terminal.ts";
 
 /** What every store does: runs all parts against stores that `open` makes, each empty. */
@@ -14,4 +15,5 @@ export function storeConformance(name: string, open: OpenStore): void {
   callConformance(name, open);
   logConformance(name, open);
   lifeConformance(name, open);
+  summaryConformance(name, open);
 }
