@@ -16,5 +16,6 @@ export const commands: CommandTable = {
   score: () => import("./score.ts"),
   sft: () => import("./sft.ts"),
   "init-model": () => import("./init_model.ts"),
+  page: () => import("./page.ts"),
   bench: () => import("./bench.ts"),
 };
