@@ -2,7 +2,7 @@ import { asLeydenError, ConfigError } from "../core/errors.ts";
 import { hashString } from "../core/rng.ts";
 import type { AgentCommand } from "../schema/agent.ts";
 import type { Files } from "../schema/files.ts";
-import { pathFrom } from "./load_config.ts";
+import { pathFrom } from "./config_paths.ts";
 
 /** Where an agent's files lie, and where products of them may. */
 export interface BundleContext {

@@ -2,8 +2,9 @@ import { seedKey } from "../core/rng.ts";
 import type { LoopReporter } from "../experiment/loop.ts";
 import { summarizeSuccess } from "../experiment/success.ts";
 import type { HostPlatform } from "../schema/platform.ts";
+import { pathFrom } from "./config_paths.ts";
 import { evaluateModel } from "./evaluate_model.ts";
-import { loadConfig, pathFrom } from "./load_config.ts";
+import { loadConfig } from "./load_config.ts";
 import { runExperiment } from "./run_experiment.ts";
 
 /** What the demo is asked for. */

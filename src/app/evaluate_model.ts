@@ -1,7 +1,8 @@
 import { evaluate, type TaskResult } from "../experiment/evaluation.ts";
 import type { ExperimentConfig } from "../schema/experiment.ts";
 import type { HostPlatform } from "../schema/platform.ts";
-import { openSession } from "./session.ts";
+import { nodeRunHost } from "./node_run_host.ts";
+import { openSession } from "./session/session.ts";
 
 /** An evaluation of one model on an experiment's held-out tasks. */
 export interface EvaluationRequest {
@@ -28,7 +29,7 @@ export interface Evaluated {
 export async function evaluateModel(platform: HostPlatform, request: EvaluationRequest): Promise<Evaluated> {
   const { config, configFolder, modelFolder, samples, signal, progress, say } = request;
   const logs = await platform.files.makeTempFolder("leyden-eval-");
-  const session = await openSession(platform, {
+  const session = await openSession(nodeRunHost(platform), {
     config,
     configFolder,
     runFolder: logs,

@@ -1,4 +1,3 @@
-import { isAbsolute } from "node:path";
 import { pathToFileURL } from "node:url";
 import { asLeydenError, ConfigError } from "../core/errors.ts";
 import { parseConfig, withOverrides } from "../experiment/config.ts";
@@ -12,11 +11,6 @@ export interface LoadedConfig {
 }
 
 const fileNames = ["leyden.config.ts", "leyden.config.js", "config.json"];
-
-/** A path of a configuration: relative ones start from the configuration's folder. */
-export function pathFrom(files: Files, folder: string, path: string): string {
-  return isAbsolute(path) ? path : files.join(folder, path);
-}
 
 /** Imports a module by its path. @throws ConfigError when it is not there, has a fault or throws */
 export async function importModule(files: Files, path: string): Promise<Record<string, unknown>> {

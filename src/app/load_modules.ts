@@ -1,12 +1,13 @@
 import { asLeydenError, ConfigError } from "../core/errors.ts";
 import type { RolloutHooks } from "../rollout/hooks.ts";
 import type { CompletionTask } from "../schema/completion.ts";
-import type { Files } from "../schema/files.ts";
 import type { Dataset, TaskRow, TaskStream } from "../schema/task.ts";
-import { importModule, pathFrom } from "./load_config.ts";
 
-async function exported(files: Files, folder: string, path: string, name: string): Promise<unknown> {
-  const module = await importModule(files, pathFrom(files, folder, path));
+/** Imports a module by its path in a configuration. @throws ConfigError when it is not there, has a fault or throws */
+export type ModuleLoader = (path: string) => Promise<Record<string, unknown>>;
+
+async function exported(load: ModuleLoader, path: string, name: string): Promise<unknown> {
+  const module = await load(path);
   if (module[name] !== undefined) return module[name];
   throw new ConfigError(`${path} does not export "${name}".`, { do: `Add: export const ${name} = …;` });
 }
@@ -15,8 +16,8 @@ async function exported(files: Files, folder: string, path: string, name: string
  * The dataset of an experiment; what its functions throw or return amiss becomes a ConfigError that names the place.
  * @throws ConfigError when the module exports none
  */
-export async function loadDataset(files: Files, folder: string, path: string): Promise<Dataset> {
-  const dataset = (await exported(files, folder, path, "dataset")) as Partial<Dataset> | null;
+export async function loadDataset(load: ModuleLoader, path: string): Promise<Dataset> {
+  const dataset = (await exported(load, path, "dataset")) as Partial<Dataset> | null;
   const { train, heldOut } = dataset ?? {};
   if (typeof train !== "function" || !Array.isArray(heldOut)) {
     throw new ConfigError(`The dataset of ${path} lacks train(seed) or heldOut.`, {
@@ -66,13 +67,13 @@ function taskRow(row: unknown, place: string): TaskRow {
 }
 
 /** The hooks of an experiment; none for an empty path. @throws ConfigError when the module exports none */
-export async function loadHooks(files: Files, folder: string, path: string): Promise<RolloutHooks> {
-  return path === "" ? {} : ((await exported(files, folder, path, "hooks")) as RolloutHooks);
+export async function loadHooks(load: ModuleLoader, path: string): Promise<RolloutHooks> {
+  return path === "" ? {} : ((await exported(load, path, "hooks")) as RolloutHooks);
 }
 
 /** The completion task of an experiment. @throws ConfigError when the module exports none or one that lacks a part */
-export async function loadCompletion(files: Files, folder: string, path: string): Promise<CompletionTask> {
-  const task = (await exported(files, folder, path, "completion")) as Partial<CompletionTask> | null;
+export async function loadCompletion(load: ModuleLoader, path: string): Promise<CompletionTask> {
+  const task = (await exported(load, path, "completion")) as Partial<CompletionTask> | null;
   const { maxTokens = 0, prompt, reward } = task ?? {};
   if (typeof prompt === "function" && typeof reward === "function" && Number.isInteger(maxTokens) && maxTokens > 0) {
     return {

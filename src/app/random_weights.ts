@@ -4,7 +4,7 @@ import { saveModel } from "../io/save_model.ts";
 import { familyOf } from "../model/families/registry.ts";
 import { initialTensors } from "../model/initialize.ts";
 import type { Files } from "../schema/files.ts";
-import { pathFrom } from "./load_config.ts";
+import { pathFrom } from "./config_paths.ts";
 import { modelTextFiles } from "./model_text_files.ts";
 import type { RunRequest } from "./run_request.ts";
 

@@ -2,8 +2,12 @@ import type { LoopReporter, LoopResult } from "../experiment/loop.ts";
 import type { RunState } from "../experiment/run_folder.ts";
 import type { Engine } from "../schema/engine.ts";
 import type { ExperimentConfig } from "../schema/experiment.ts";
-import type { HostPlatform } from "../schema/platform.ts";
+import type { Grader } from "../schema/grader.ts";
+import type { Platform } from "../schema/platform.ts";
 import type { Startup } from "../schema/startup.ts";
+import type { Store } from "../schema/store.ts";
+import type { RunSteering } from "./run_steering.ts";
+import type { GatewayParts } from "./session/session_options.ts";
 
 /** A run to start or to continue. */
 export interface RunRequest {
@@ -17,6 +21,16 @@ export interface RunRequest {
   readonly port?: number;
   /** Base address of an OTLP/HTTP collector for spans; default OTEL_EXPORTER_OTLP_ENDPOINT, without which none are made. */
   readonly otel?: string;
+  /** Where people hold, step and stop the run, and see where it stands. */
+  readonly steering?: RunSteering;
+  /** The gateway's admin key; default a new one. */
+  readonly key?: string;
+  /** Graders besides those of this package; they win over those of the same name. */
+  readonly graders?: readonly Grader<unknown>[];
+  /** What the gateway shows and steers besides answering calls. */
+  gatewayParts?(store: Store, engine: Engine): GatewayParts;
+  /** Called when all updates are done: until it resolves, the trained model answers calls. */
+  linger?(): Promise<void>;
   /** Says where the time to the first update went; default true. What a program did before its run counts in it. */
   readonly tellsStartup?: boolean;
   say(line: string): void;
@@ -46,7 +60,7 @@ export interface StartingPoint {
 
 /** `leyden train`'s last line. */
 export async function summarize(
-  { clock }: HostPlatform,
+  { clock }: Platform,
   engine: Engine,
   { config, runFolder }: RunRequest,
   ended: LoopResult,

@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url";
+import { pathFrom } from "../app/config_paths.ts";
 import { evaluateModel } from "../app/evaluate_model.ts";
-import { loadConfig, pathFrom } from "../app/load_config.ts";
+import { loadConfig } from "../app/load_config.ts";
 import { runExperiment } from "../app/run_experiment.ts";
 import { EnvironmentError } from "../core/errors.ts";
 import { seedKey } from "../core/rng.ts";

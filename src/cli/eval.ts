@@ -1,5 +1,6 @@
+import { pathFrom } from "../app/config_paths.ts";
 import { evaluateModel } from "../app/evaluate_model.ts";
-import { loadConfig, pathFrom } from "../app/load_config.ts";
+import { loadConfig } from "../app/load_config.ts";
 import { seedKey } from "../core/rng.ts";
 import type { TaskResult } from "../experiment/evaluation.ts";
 import { compareSuccess, type SuccessSummary, summarizeSuccess } from "../experiment/success.ts";

@@ -13,6 +13,7 @@ import { replacedPerTask, rewardsOf } from "./group_runner.ts";
 import type { LoopReporter, LoopResult } from "./loop.ts";
 import { objectiveOf } from "./objective.ts";
 import type { MetricsLine, RunFolder, RunState } from "./run_folder.ts";
+import type { RunGate } from "./run_gate.ts";
 import { stepMetrics, takeUpdate } from "./take_update.ts";
 import { TaskSampler } from "./task_sampler.ts";
 
@@ -29,6 +30,8 @@ export interface CompletionLoopDeps {
   readonly modelFiles: Readonly<Record<string, Uint8Array>>;
   readonly reporter: LoopReporter;
   readonly signal: AbortSignal;
+  /** Where people hold the run between two updates; absent: never. */
+  readonly gate?: RunGate;
 }
 
 /**
@@ -58,7 +61,7 @@ export class CompletionLoop {
    *   those of the state
    */
   async run(): Promise<LoopResult> {
-    const { config, signal, engine } = this.deps;
+    const { config, signal, engine, gate } = this.deps;
     const { weightsSha256: saved, update: at } = this.state;
     if (saved !== "" && (await engine.snapshot({ optimizer: false })).weightsSha256 !== saved) {
       throw new FormatError(
@@ -70,6 +73,7 @@ export class CompletionLoop {
       );
     }
     while (this.state.update < config.train.updates) {
+      await gate?.pass(signal);
       if (signal.aborted) throw new CancelledError("The run");
       await this.oneUpdate();
     }

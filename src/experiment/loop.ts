@@ -15,6 +15,7 @@ import { type Group, readGroup } from "./groups.ts";
 import { type Objective, objectiveOf } from "./objective.ts";
 import { takeUpdates } from "./policies.ts";
 import type { MetricsLine, RunFolder, RunState } from "./run_folder.ts";
+import type { RunGate } from "./run_gate.ts";
 import { collectsEarly, UpdateCollector } from "./update_collector.ts";
 import { deviceTimeSince, metricsLine } from "./update_step.ts";
 
@@ -44,6 +45,8 @@ export interface LoopDeps {
   readonly modelFiles: Readonly<Record<string, Uint8Array>>;
   readonly reporter: LoopReporter;
   readonly signal: AbortSignal;
+  /** Where people hold the run between two updates; absent: never. */
+  readonly gate?: RunGate;
 }
 
 /** Where the run stood when the loop ended. */
@@ -86,10 +89,11 @@ export class Loop {
    *   engine's weights are not those of the state; LeydenError "rollouts_failed" when none of an update could be run
    */
   async run(): Promise<LoopResult> {
-    const { config, signal } = this.deps;
+    const { config, signal, gate } = this.deps;
     await this.checkWeights();
     await this.groups.resume(this.state);
     while (this.state.update < config.train.updates) {
+      await gate?.pass(signal);
       if (signal.aborted) throw new CancelledError("The run");
       await this.oneUpdate();
     }

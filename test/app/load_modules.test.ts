@@ -2,11 +2,15 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { pathFrom } from "../../src/app/config_paths.ts";
+import { importModule } from "../../src/app/load_config.ts";
 import { loadDataset, loadHooks } from "../../src/app/load_modules.ts";
 import { nodeFiles } from "../../src/platform/node_files.ts";
 
 let folder = "";
 let modules = 0;
+const load = (path: string): Promise<Record<string, unknown>> =>
+  importModule(nodeFiles, pathFrom(nodeFiles, folder, path));
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "leyden-modules-"));
@@ -17,7 +21,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 async function dataset(text: string): ReturnType<typeof loadDataset> {
   const name = `m${modules++}.mjs`;
   await writeFile(join(folder, name), text);
-  return loadDataset(nodeFiles, folder, name);
+  return loadDataset(load, name);
 }
 
 const good = '{ id: "a", input: {}, hidden: {} }';
@@ -35,14 +39,14 @@ describe("loadDataset", () => {
   });
 
   it("names modules that are not there or have a fault", async () => {
-    const missing = loadDataset(nodeFiles, folder, "nowhere.mjs");
+    const missing = loadDataset(load, "nowhere.mjs");
     await expect(missing).rejects.toMatchObject({
       code: "config",
       message: expect.stringMatching(/nowhere\.mjs could not be loaded: /),
     });
     await expect(dataset("export const dataset = {")).rejects.toMatchObject({ code: "config" });
     await expect(dataset("throw new Error('early')")).rejects.toThrow(/could not be loaded: early/);
-    await expect(loadHooks(nodeFiles, folder, "nowhere.mjs")).rejects.toMatchObject({ code: "config" });
+    await expect(loadHooks(load, "nowhere.mjs")).rejects.toMatchObject({ code: "config" });
   });
 
   it("names what a dataset lacks", async () => {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { type Startup, StartupWatch, startupText } from "../../src/app/startup.ts";
+import { StartupWatch, startupText } from "../../src/app/startup.ts";
 import type { LoopReporter } from "../../src/experiment/loop.ts";
 import type { Engine } from "../../src/schema/engine.ts";
+import type { Startup } from "../../src/schema/startup.ts";
 
 const engine = { info: async () => ({ openSeconds: { device: 0.5, model: 0.25 } }) } as unknown as Engine;
 const silent: LoopReporter = { rollouts() {}, failures() {}, validation() {}, update() {} };

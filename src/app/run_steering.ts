@@ -1,0 +1,147 @@
+import { asLeydenError } from "../core/errors.ts";
+import type { LoopReporter } from "../experiment/loop.ts";
+import { RunGate } from "../experiment/run_gate.ts";
+import type { ExperimentConfig } from "../schema/experiment.ts";
+import {
+  type ExperimentChoice,
+  type RunControl,
+  type RunPhase,
+  RunPhaseError,
+  type RunStatus,
+} from "../schema/run_control.ts";
+import type { Startup } from "../schema/startup.ts";
+
+/** What a steered run is known by. */
+export interface SteeredRun {
+  readonly runtime: RunStatus["runtime"];
+  /** Id of the experiment, or the configuration's folder. */
+  readonly experiment: string;
+  readonly config: ExperimentConfig;
+  /** True: the first update waits. Default false. */
+  readonly paused?: boolean;
+}
+
+/** Phases in which a loop is at work or waits to be. */
+const alive: readonly RunPhase[] = ["opening", "running", "paused"];
+
+/** One run as people steer it and as its host reports it. */
+export class RunSteering implements RunControl {
+  /** Given to the loop. */
+  readonly gate: RunGate;
+  private readonly stopping = new AbortController();
+  private readonly told = new Set<() => void>();
+  private current: RunStatus;
+  private ended: () => void = () => {};
+  private readonly end: Promise<void>;
+
+  constructor({ runtime, experiment, config, paused = false }: SteeredRun) {
+    this.gate = new RunGate(!paused);
+    this.current = {
+      phase: "opening",
+      experiment,
+      update: 0,
+      updates: config.train.updates,
+      config,
+      adapter: "",
+      runtime,
+      startup: null,
+      error: null,
+    };
+    this.end = new Promise((resolve) => {
+      this.ended = resolve;
+    });
+  }
+
+  /** Fires when the run shall stop. */
+  get signal(): AbortSignal {
+    return this.stopping.signal;
+  }
+
+  status(): RunStatus {
+    return this.current;
+  }
+
+  choices(): readonly ExperimentChoice[] {
+    return [];
+  }
+
+  async pause(): Promise<void> {
+    this.require(["running", "paused"], "be paused", "Pause it while it is running.");
+    await this.gate.pause();
+    this.settle("paused");
+  }
+
+  async resume(): Promise<void> {
+    this.require(["paused", "running"], "go on", "Start it, or start it again with resume.");
+    this.gate.resume();
+    this.settle("running");
+  }
+
+  async step(): Promise<void> {
+    this.require(["paused"], "take one step", "Pause it first.");
+    this.settle("running");
+    await this.gate.step();
+    this.settle("paused");
+  }
+
+  async stop(): Promise<void> {
+    this.require([...alive, "stopping"], "be stopped", "It has ended already.");
+    this.change({ phase: "stopping" });
+    this.stopping.abort();
+    await this.end;
+  }
+
+  onChange(told: () => void): () => void {
+    this.told.add(told);
+    return () => this.told.delete(told);
+  }
+
+  /** The host's side: everything is open, after `update` updates of an earlier start. */
+  opened(adapter: string, update: number): void {
+    this.change({ adapter, update });
+    this.settle(this.gate.isShut ? "paused" : "running");
+  }
+
+  /** The host's side: where the time to the first update went. */
+  started(startup: Startup): void {
+    this.change({ startup });
+  }
+
+  /** The host's side: the loop has ended, by itself, by `stop`, or by an error. */
+  finished(fault: unknown = null): void {
+    const isStopped = this.stopping.signal.aborted;
+    const error = fault === null || isStopped ? null : asLeydenError(fault).toJSON();
+    this.change({ phase: error !== null ? "failed" : isStopped ? "stopped" : "finished", error });
+    this.gate.end();
+    this.ended();
+  }
+
+  /** The reporter, with its updates counted here. */
+  watch(reporter: LoopReporter): LoopReporter {
+    return {
+      rollouts: (...facts) => reporter.rollouts(...facts),
+      failures: (...facts) => reporter.failures(...facts),
+      validation: (...facts) => reporter.validation(...facts),
+      update: (line) => {
+        reporter.update(line);
+        this.change({ update: Number(line.step ?? this.current.update) });
+      },
+    };
+  }
+
+  /** The phase after something that may have been overtaken by the run's end. */
+  private settle(phase: RunPhase): void {
+    if (alive.includes(this.current.phase)) this.change({ phase });
+  }
+
+  private change(part: Partial<RunStatus>): void {
+    this.current = { ...this.current, ...part };
+    for (const told of [...this.told]) told();
+  }
+
+  /** @throws RunPhaseError when the run is in none of the phases */
+  private require(phases: readonly RunPhase[], asked: string, advice: string): void {
+    const { phase } = this.current;
+    if (!phases.includes(phase)) throw new RunPhaseError(asked, phase, advice);
+  }
+}

@@ -1,0 +1,81 @@
+import type { RolloutHooks } from "../../rollout/hooks.ts";
+import type { Engine } from "../../schema/engine.ts";
+import type { ExperimentConfig } from "../../schema/experiment.ts";
+import type { Store } from "../../schema/store.ts";
+import type { Dataset } from "../../schema/task.ts";
+import type { RolloutConfig } from "../../schema/wire.ts";
+import { loadDataset, loadHooks, type ModuleLoader } from "../load_modules.ts";
+import { openCodec } from "../open_codec.ts";
+import type { RunHost } from "../run_host.ts";
+import { openSessionController } from "./session_controller.ts";
+import { openSessionEngine } from "./session_engine.ts";
+import { openSessionGateway } from "./session_gateway.ts";
+import type { SessionOptions } from "./session_options.ts";
+
+/** Engine, gateway, store and controller at work together in one program. */
+export interface Session {
+  readonly engine: Engine;
+  readonly store: Store;
+  readonly dataset: Dataset;
+  readonly rolloutConfig: RolloutConfig;
+  readonly hooks: RolloutHooks;
+  readonly gatewayUrl: string;
+  /** Ends agents, gateway, engine and store, in this order. */
+  close(): Promise<void>;
+}
+
+const drainMs = 10_000;
+
+/** Opens everything a run needs. @throws LeydenError whatever is missing or wrong; nothing is left running then */
+export async function openSession(host: RunHost, options: SessionOptions): Promise<Session> {
+  const opened: (() => Promise<unknown>)[] = [];
+  const closeAll = async (): Promise<void> => {
+    for (const close of opened.splice(0).reverse()) await close();
+  };
+  try {
+    return await open(host, options, opened, closeAll);
+  } catch (thrown) {
+    await closeAll();
+    throw thrown;
+  }
+}
+
+async function open(
+  host: RunHost,
+  options: SessionOptions,
+  opened: (() => Promise<unknown>)[],
+  close: () => Promise<void>,
+): Promise<Session> {
+  const { config, configFolder } = options;
+  const { platform } = host;
+  const load: ModuleLoader = (path) => host.importModule(configFolder, path);
+  const dataset = await loadDataset(load, config.task.dataset);
+  const store = await host.openStore(options.store);
+  opened.push(() => store.close());
+  const engine = await openSessionEngine(platform, options);
+  opened.push(() => engine.close());
+  const codec = await openCodec(platform, options.modelFolder);
+  opened.push(() => codec.close());
+  const app = openSessionGateway(platform, options, store, engine, codec);
+  const served = await host.listen(app, { host: "127.0.0.1", port: options.port ?? 0 });
+  opened.push(() => served.close(drainMs));
+  const hooks = await loadHooks(load, config.rollout.hooks);
+  const controller = await openSessionController(host, options, { store, app, gatewayUrl: served.url, hooks });
+  await options.beforeAgents?.(store);
+  const stop = new AbortController();
+  const controlled = controller.run(stop.signal);
+  opened.push(() => {
+    stop.abort();
+    return controlled;
+  });
+  return { engine, store, dataset, rolloutConfig: rolloutConfigOf(config), hooks, gatewayUrl: served.url, close };
+}
+
+function rolloutConfigOf({ rollout }: ExperimentConfig): RolloutConfig {
+  return {
+    timeout_seconds: Math.ceil(rollout.timeoutSeconds),
+    local: null,
+    k8s: null,
+    reward: { source: rollout.reward },
+  };
+}
