@@ -5,6 +5,8 @@ import { defineConfig } from "vitest/config";
 const device = ["test/device/**/*.test.ts", "test/ops/**/*.test.ts"];
 /** Tests that need the device and Node (files, processes, servers). */
 const deviceNode = ["test/node/**/*.test.ts"];
+/** Tests of what only browsers have. */
+const browser = ["test/browser/**/*.test.ts"];
 const long = ["test/long/**/*.test.ts"];
 /** Tests that open the built page in a Chromium of their own: npm run test:page. */
 const page = ["test/page/**/*.test.ts"];
@@ -20,7 +22,7 @@ export default defineConfig({
         test: {
           name: "pure",
           include: ["test/**/*.test.ts"],
-          exclude: [...device, ...deviceNode, ...long, ...page, "test/harness/**"],
+          exclude: [...device, ...deviceNode, ...browser, ...long, ...page, "test/harness/**"],
           environment: "node",
           // On two cores one worker is the default; many of these tests wait for a process or a socket.
           maxWorkers: 2,
@@ -45,10 +47,11 @@ export default defineConfig({
       { test: { name: "page", include: page, environment: "node", fileParallelism: false, testTimeout: 300_000 } },
       { test: { name: "long", include: long, environment: "node", fileParallelism: false, testTimeout: 3_600_000 } },
       {
-        optimizeDeps: { include: browserPackages },
+        // SQLite finds its WebAssembly beside its module.
+        optimizeDeps: { include: browserPackages, exclude: ["@sqlite.org/sqlite-wasm"] },
         test: {
           name: "browser",
-          include: device,
+          include: [...device, ...browser],
           testTimeout: 300_000,
           fileParallelism: false,
           browser: {

@@ -1,8 +1,8 @@
 import { EnvironmentError } from "../core/errors.ts";
 import type { Platform } from "../schema/platform.ts";
+import { browserFiles } from "./browser_files.ts";
+import { browserWorkerPort, spawnBrowserWorker } from "./browser_worker.ts";
 import { systemClock, systemEntropy } from "./clock.ts";
-import { originPrivateFiles } from "./opfs_files.ts";
-import { spawnWebWorker, webWorkerPort } from "./web_worker.ts";
 
 function noWebGpu(): EnvironmentError {
   if (!globalThis.isSecureContext) {
@@ -14,17 +14,17 @@ function noWebGpu(): EnvironmentError {
   });
 }
 
-/** A browser's page or worker: its WebGPU, files in the origin's private file system. */
+/** A browser's page or worker: its WebGPU, files in the origin's private file system, or in memory. */
 export const platform: Platform = {
   runtime: "browser",
   clock: systemClock,
   entropy: systemEntropy,
   env: Object.freeze({}),
-  files: originPrivateFiles,
+  files: browserFiles,
   async gpu() {
     if (navigator.gpu === undefined) throw noWebGpu();
     return navigator.gpu;
   },
-  spawnWorker: spawnWebWorker,
-  workerPort: webWorkerPort,
+  spawnWorker: spawnBrowserWorker,
+  workerPort: browserWorkerPort,
 };

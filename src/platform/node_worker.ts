@@ -1,4 +1,4 @@
-import { parentPort, Worker } from "node:worker_threads";
+import { parentPort, type Transferable, Worker } from "node:worker_threads";
 import { EnvironmentError } from "../core/errors.ts";
 import type { WorkerHandle, WorkerPort } from "../schema/platform.ts";
 
@@ -16,7 +16,7 @@ export function spawnNodeWorker(module: URL): WorkerHandle {
     fail(new EnvironmentError("worker_failed", message, { do: "Start the program again; report it if it recurs." }));
   });
   return {
-    post: (message, transfer) => worker.postMessage(message, transfer),
+    post: (message, transfer) => worker.postMessage(message, transfer as Transferable[]),
     onMessage: (receive) => void worker.on("message", receive),
     onError: (receive) => {
       fail = receive;
@@ -36,7 +36,7 @@ export function nodeWorkerPort(): WorkerPort {
     throw new EnvironmentError("not_a_worker", message, { do: "Start it through spawnWorker." });
   }
   return {
-    post: (message, transfer) => port.postMessage(message, transfer),
+    post: (message, transfer) => port.postMessage(message, transfer as Transferable[]),
     onMessage: (receive) => void port.on("message", receive),
   };
 }

@@ -1,15 +1,6 @@
 import { EnvironmentError, FormatError, type LeydenError } from "../core/errors.ts";
 import type { FileEntry, Files } from "../schema/files.ts";
-
-/** Segments of a path with "." and ".." resolved; the root is []. */
-function segmentsOf(path: string): string[] {
-  const out: string[] = [];
-  for (const part of path.split("/")) {
-    if (part === "..") out.pop();
-    else if (part !== "" && part !== ".") out.push(part);
-  }
-  return out;
-}
+import { absolutePath, joinSegments, segmentsOf } from "./path_segments.ts";
 
 function fileError(action: string, path: string, thrown: unknown): LeydenError {
   if (thrown instanceof EnvironmentError || thrown instanceof FormatError) return thrown;
@@ -149,9 +140,6 @@ export const originPrivateFiles: Files = {
       await folderOf(segmentsOf(path), true);
       return path;
     }),
-  join: (...segments) => {
-    const path = segmentsOf(segments.join("/")).join("/");
-    return segments[0]?.startsWith("/") ? `/${path}` : path;
-  },
-  absolute: (path) => `/${segmentsOf(path).join("/")}`,
+  join: joinSegments,
+  absolute: absolutePath,
 };

@@ -31,7 +31,7 @@ export function spawnWebWorker(module: URL): WorkerHandle {
 }
 
 interface WorkerScope {
-  postMessage(message: unknown, transfer: ArrayBuffer[]): void;
+  postMessage(message: unknown, transfer: Transferable[]): void;
   addEventListener(type: "message", receive: (event: MessageEvent) => void): void;
   addEventListener(type: "unhandledrejection", receive: (event: PromiseRejectionEvent) => void): void;
 }

@@ -5,8 +5,8 @@ import type { SqlDriver } from "./sql_driver.ts";
 
 /** One end of a message channel between a worker and its owner; messages are structured clones. */
 export interface WorkerPort {
-  /** Sends a message; buffers in `transfer` move instead of being copied. */
-  post(message: unknown, transfer?: ArrayBuffer[]): void;
+  /** Sends a message; buffers and ports in `transfer` move instead of being copied. */
+  post(message: unknown, transfer?: (ArrayBuffer | MessagePort)[]): void;
   /** Sets the one receiver. A worker sets it while its module is evaluated, before anything is awaited. */
   onMessage(receive: (message: unknown) => void): void;
 }

@@ -36,7 +36,7 @@ export const layers: readonly Layer[] = [
     packages: [],
   },
   { name: "store", folder: "src/store/", imports: ["core", "schema"], packages: [] },
-  { name: "rollout", folder: "src/rollout/", imports: ["core", "schema"], packages: [] },
+  { name: "rollout", folder: "src/rollout/", imports: ["core", "schema"], packages: ["@marcbachmann/cel-js"] },
   {
     name: "experiment",
     folder: "src/experiment/",
@@ -50,7 +50,12 @@ export const layers: readonly Layer[] = [
     packages: ["hono", "hono/"],
     typePackages: ["zod"],
   },
-  { name: "platform", folder: "src/platform/", imports: ["core", "schema"], packages: ["node:", "webgpu"] },
+  {
+    name: "platform",
+    folder: "src/platform/",
+    imports: ["core", "schema"],
+    packages: ["node:", "webgpu", "@sqlite.org/sqlite-wasm"],
+  },
   { name: "app", folder: "src/app/", imports: "*", packages: "*" },
   { name: "cli", folder: "src/cli/", imports: "*", packages: "*" },
   { name: "bench", folder: "src/bench/", imports: "*", packages: "*" },
