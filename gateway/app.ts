@@ -15,7 +15,9 @@ import { addResponseRoutes } from "./dialects/responses_routes.ts";
 import { addUnservedRoutes } from "./dialects/unserved_routes.ts";
 import { asApiError, DetailError } from "./http/errors.ts";
 import { Routes } from "./http/routes.ts";
+import { addLessonRoutes } from "./lessons/lesson_routes.ts";
 import { addMetricsRoute } from "./metrics/metrics_route.ts";
+import { addStudioRoutes } from "./studio/studio_routes.ts";
 
 /** A gateway that is ready to answer. */
 export interface GatewayApp {
@@ -49,6 +51,8 @@ export function createApp(deps: GatewayDeps): GatewayApp {
   addModelsRoutes(routes, gateway);
   addResponseRoutes(routes, gateway);
   addAdminRoutes(routes, gateway);
+  addStudioRoutes(routes, gateway);
+  addLessonRoutes(routes, gateway);
   routes.close();
   routes.app.onError((fault) => {
     if (fault instanceof DetailError) return fault.response();

@@ -15,6 +15,8 @@ export {
 } from "./core/errors.ts";
 export { deriveKey, Rng, type RngKey, seedKey } from "./core/rng.ts";
 export { defineExperiment, parseConfig } from "./experiment/config.ts";
+export type { Batch, BatchOptions, GroupRecord } from "./rl/batch/batch_input.ts";
+export { buildBatch } from "./rl/batch/build_batch.ts";
 export { GraderError, HookError, type HookName, NoRunnerError } from "./rollout/errors.ts";
 export type { Failure, FailureCode } from "./rollout/failure.ts";
 export type { FinishedRollout, RolloutHooks } from "./rollout/hooks.ts";
@@ -32,6 +34,19 @@ export type {
 } from "./schema/experiment.ts";
 export type { Files } from "./schema/files.ts";
 export type { Grade, GradeInput, Grader, GradeTools, TranscriptCall } from "./schema/grader.ts";
+export type {
+  ExhibitTable,
+  Lesson,
+  LessonCall,
+  LessonExperiment,
+  LessonGroup,
+  LessonLanguage,
+  LessonRollout,
+  LessonRun,
+  LessonRuns,
+  LessonTexts,
+  Verdict,
+} from "./schema/lesson.ts";
 export type { ProcessHost } from "./schema/process_host.ts";
 export type { Dataset, TaskRow, TaskStream } from "./schema/task.ts";
 export type { TrainConfig } from "./schema/train_config.ts";

@@ -15,6 +15,8 @@ export interface TaskFamily {
   kinds: number;
   /** A task, of one kind (0 and up) or of any; its id does not matter. */
   draw(rng: Rng, kind?: number): Pick<TaskRow, "input" | "hidden">;
+  /** What of a task decides its split, where that is less than its whole input: all parts have to lie in the split. */
+  parts?(input: TaskRow["input"]): TaskRow["input"][];
 }
 
 const heldOutCount = 200;
@@ -36,7 +38,8 @@ export function splitOf(input: TaskRow["input"]): Split {
 export function drawTask(family: TaskFamily, rng: Rng, split: Split, kind?: number): TaskRow {
   for (;;) {
     const { input, hidden } = family.draw(rng, kind);
-    if (splitOf(input) !== split) continue;
+    const parts = family.parts?.(input) ?? [input];
+    if (parts.some((part) => splitOf(part) !== split)) continue;
     const id = inputHash(input).map((word) => word.toString(16).padStart(8, "0"));
     return { id: `${family.name}-${id.join("")}`, input, hidden };
   }

@@ -59,19 +59,30 @@ function tokenizerConfig(): object {
   };
 }
 
-/** Width 64, three layers of four heads, tied embedding: some 160,000 parameters. */
-function modelConfig(words: readonly string[]): object {
+/** Shape of a decoder of width 64. */
+export interface WordModelShape {
+  layers: number;
+  heads: number;
+  headDim: number;
+  intermediate: number;
+}
+
+/** Some 160,000 parameters. */
+const defaultShape: WordModelShape = { layers: 3, heads: 4, headDim: 16, intermediate: 176 };
+
+/** Width 64, tied embedding. */
+function modelConfig(words: readonly string[], shape: WordModelShape): object {
   const tokens = specialTokens.length + 1 + words.length;
   return {
     architectures: ["Qwen3ForCausalLM"],
     model_type: "qwen3",
     vocab_size: Math.ceil(tokens / rowMultiple) * rowMultiple,
     hidden_size: 64,
-    num_hidden_layers: 3,
-    num_attention_heads: 4,
-    num_key_value_heads: 4,
-    head_dim: 16,
-    intermediate_size: 176,
+    num_hidden_layers: shape.layers,
+    num_attention_heads: shape.heads,
+    num_key_value_heads: shape.heads,
+    head_dim: shape.headDim,
+    intermediate_size: shape.intermediate,
     hidden_act: "silu",
     rms_norm_eps: 1e-6,
     rope_theta: 10000,
@@ -85,11 +96,11 @@ function modelConfig(words: readonly string[]): object {
 }
 
 /** Contents of the folder's files by name; `words` in the order of their ids, the blank before a word included. */
-export function wordModelFiles(words: readonly string[]): Record<string, string> {
+export function wordModelFiles(words: readonly string[], shape: WordModelShape = defaultShape): Record<string, string> {
   const files = {
     "tokenizer.json": tokenizerJson(words),
     "tokenizer_config.json": tokenizerConfig(),
-    "config.json": modelConfig(words),
+    "config.json": modelConfig(words, shape),
   };
   return Object.fromEntries(
     Object.entries(files).map(([name, value]) => [name, `${JSON.stringify(value, null, 2)}\n`]),
@@ -97,10 +108,10 @@ export function wordModelFiles(words: readonly string[]): Record<string, string>
 }
 
 /** Writes the files into a folder and says so. */
-export function writeWordModel(words: readonly string[], folder: URL | string): void {
+export function writeWordModel(words: readonly string[], folder: URL | string, shape?: WordModelShape): void {
   const path = typeof folder === "string" ? folder : fileURLToPath(folder);
   mkdirSync(path, { recursive: true });
-  for (const [name, text] of Object.entries(wordModelFiles(words))) writeFileSync(join(path, name), text);
+  for (const [name, text] of Object.entries(wordModelFiles(words, shape))) writeFileSync(join(path, name), text);
   console.log(`wrote tokenizer.json, tokenizer_config.json and config.json to ${path}`);
 }
 

@@ -74,6 +74,12 @@ export interface JsonOptions {
   match: "equal" | "subset";
 }
 
+/** Options of "expression": the reward is the value of an expression. */
+export interface ExpressionOptions {
+  /** In the Common Expression Language, for example 'numbers(message) == [answer] ? 1.0 : 0.0'. */
+  reward: string;
+}
+
 /** Options of "unit_tests": a command passes in a fresh copy of the agent's workspace. */
 export interface UnitTestsOptions {
   /** Program and arguments; exit code 0 means passed. */
@@ -103,6 +109,10 @@ export const numericOptionsSchema: z.ZodType<NumericOptions> = z.strictObject({
 export const jsonOptionsSchema: z.ZodType<JsonOptions> = z.strictObject({
   field: field.default("answer"),
   match: z.enum(["equal", "subset"]).default("equal"),
+});
+
+export const expressionOptionsSchema: z.ZodType<ExpressionOptions> = z.strictObject({
+  reward: z.string().min(1).max(4096),
 });
 
 export const unitTestsOptionsSchema: z.ZodType<UnitTestsOptions> = z

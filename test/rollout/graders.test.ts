@@ -89,7 +89,7 @@ describe("json", () => {
 
 describe("registry", () => {
   it("holds every grader once", () => {
-    expect(graders.map((grader) => grader.name)).toEqual(["exact", "numeric", "json", "unit_tests"]);
+    expect(graders.map((grader) => grader.name)).toEqual(["exact", "numeric", "json", "expression", "unit_tests"]);
   });
 
   it("names the graders it has", () => {
@@ -98,7 +98,7 @@ describe("registry", () => {
     try {
       bindGrader("numric", {});
     } catch (thrown) {
-      expect((thrown as { do: string }).do).toBe("Use one of: exact, numeric, json, unit_tests.");
+      expect((thrown as { do: string }).do).toBe("Use one of: exact, numeric, json, expression, unit_tests.");
     }
   });
 

@@ -1,6 +1,7 @@
 import { ConfigError } from "../../core/errors.ts";
 import type { Grade, GradeInput, Grader, GradeTools } from "../../schema/grader.ts";
 import { exact } from "./exact.ts";
+import { expression } from "./expression.ts";
 import { json } from "./json.ts";
 import { numeric } from "./numeric.ts";
 import { unitTests } from "./unit_tests.ts";
@@ -16,7 +17,13 @@ function erase<Options>(grader: Grader<Options>): Grader<unknown> {
 }
 
 /** Every grader of this package. A new one: its file here, its options in schema/grader.ts, a line below. */
-export const graders: readonly Grader<unknown>[] = [erase(exact), erase(numeric), erase(json), erase(unitTests)];
+export const graders: readonly Grader<unknown>[] = [
+  erase(exact),
+  erase(numeric),
+  erase(json),
+  erase(expression),
+  erase(unitTests),
+];
 
 /**
  * A grader ready to judge; `own` holds an experiment's own graders, which win over those of the same name.
