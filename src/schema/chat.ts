@@ -61,6 +61,11 @@ export interface RecordedCall {
   replyIds: ArrayLike<number>;
 }
 
+/** What of a recorded call is needed to go on from it: how many prompt ids it has, and not which. */
+export interface ContinuedCall extends Omit<RecordedCall, "promptIds"> {
+  promptIds: Pick<ArrayLike<number>, "length">;
+}
+
 /**
  * Why a request that is not the first of its attempt starts a new lineage.
  * template: it continues a recorded call, but the template writes earlier turns differently now.
@@ -81,6 +86,15 @@ export interface EncodedPrompt {
   /** How many ids come from that call; 0 without one. */
   prefixLength: number;
   /** Null for a continuation and for the first call of an attempt. */
+  break: BreakReason | null;
+}
+
+/** A request as what it adds to the recorded call that it continues; all of its ids where it continues none. */
+export interface PromptAddition {
+  ids: Int32Array;
+  /** The recorded call whose prompt and reply ids come before `ids`, verbatim. */
+  parentCall: string | null;
+  /** As in EncodedPrompt. */
   break: BreakReason | null;
 }
 

@@ -4,6 +4,8 @@
  * names only the pieces that the call before it does not have at the same place.
  */
 
+import { sameJson } from "./same_json.ts";
+
 /** A set of JSON texts kept by content; ids are never reused for another text while referred to. */
 export interface Bodies {
   /** Stores the text, or counts one more reference to it. */
@@ -11,10 +13,13 @@ export interface Bodies {
   json(id: number): string;
 }
 
-/** A piece of a body, with its text: what repeats it is told by comparing, without a look into the store. */
+/** A piece of a body, with its value: what repeats it is told by comparing, without writing it or a look into the store. */
 export interface Piece {
   readonly id: number;
-  readonly json: string;
+  /** Parsed from the piece's JSON, so nobody else's to change. */
+  readonly value: unknown;
+  /** Characters of its JSON. */
+  readonly length: number;
 }
 
 /** The pieces of a body's long values by key, in order. */
@@ -48,34 +53,43 @@ export function splitBody(
   const skeleton: [string, unknown][] = [];
   for (const [key, value] of Object.entries(body)) {
     const isList = Array.isArray(value);
-    const texts = isList ? value.map((element: unknown) => JSON.stringify(element) ?? "null") : jsonOf(value);
-    if (texts === null) continue;
-    if (jsonLength(texts, isList) < inlineCharacters) {
+    const elements: readonly unknown[] = isList ? value : [value];
+    const known = base.get(key) ?? [];
+    const shared = sharedCount(elements, known);
+    const texts = elements.slice(shared).map((element) => JSON.stringify(element) ?? (isList ? "null" : undefined));
+    // JSON leaves it out.
+    if (texts[0] === undefined && texts.length > 0) continue;
+    const repeated = known.slice(0, shared);
+    if (jsonLength(repeated, texts as string[], isList) < inlineCharacters) {
       skeleton.push([key, value]);
       continue;
     }
-    const known = base.get(key) ?? [];
-    let shared = 0;
-    while (shared < texts.length && shared < known.length && texts[shared] === known[shared]?.json) shared++;
-    const rest = texts.slice(shared).map((json): Piece => ({ id: bodies.put(json), json }));
+    const rest = (texts as string[]).map((json) => pieceOf(bodies.put(json), json));
     slots.push({ key, isList, shared, rest: rest.map(({ id }) => id) });
-    pieces.set(key, [...known.slice(0, shared), ...rest]);
+    pieces.set(key, [...repeated, ...rest]);
     skeleton.push([key, null]);
   }
   const stored = { skeleton: bodies.put(JSON.stringify(Object.fromEntries(skeleton))), slots };
   return { stored, pieces };
 }
 
-/** The text of a value alone; null for one that JSON leaves out. */
-function jsonOf(value: unknown): [string] | null {
-  const json = JSON.stringify(value);
-  return json === undefined ? null : [json];
+function pieceOf(id: number, json: string): Piece {
+  return { id, value: JSON.parse(json), length: json.length };
 }
 
-/** Length of the JSON that texts make, as one value or as the elements of a list. */
-function jsonLength(texts: readonly string[], isList: boolean): number {
-  const length = texts.reduce((sum, text) => sum + text.length, 0);
-  return isList ? length + Math.max(0, texts.length - 1) + 2 : length;
+function sharedCount(elements: readonly unknown[], known: readonly Piece[]): number {
+  const most = Math.min(elements.length, known.length);
+  let shared = 0;
+  while (shared < most && sameJson((known[shared] as Piece).value, elements[shared])) shared++;
+  return shared;
+}
+
+/** Length of the JSON of a value, or of a list with these elements. */
+function jsonLength(repeated: readonly Piece[], texts: readonly string[], isList: boolean): number {
+  const count = repeated.length + texts.length;
+  const known = repeated.reduce((sum, { length }) => sum + length, 0);
+  const length = texts.reduce((sum, text) => sum + text.length, known);
+  return isList ? length + Math.max(0, count - 1) + 2 : length;
 }
 
 /** The body again, equal in content and key order. */
@@ -87,9 +101,10 @@ export function joinBody(
   const values = new Map<string, unknown>();
   const pieces = new Map<string, readonly Piece[]>();
   for (const slot of stored.slots) {
-    const rest = slot.rest.map((id): Piece => ({ id, json: bodies.json(id) }));
+    const rest = slot.rest.map((id) => pieceOf(id, bodies.json(id)));
     const all = [...(base.get(slot.key) ?? []).slice(0, slot.shared), ...rest];
-    const parsed = all.map(({ json }) => JSON.parse(json) as unknown);
+    // Values of its own: what is read may be changed.
+    const parsed = all.map(({ value }) => structuredClone(value));
     pieces.set(slot.key, all);
     values.set(slot.key, slot.isList ? parsed : parsed[0]);
   }

@@ -2,12 +2,13 @@
 import type { CallRecord, CallTokens, Delivery } from "../schema/store.ts";
 import { StoreError } from "../schema/store_error.ts";
 import { type Bodies, joinBody, type Pieces, type StoredBody, splitBody } from "./body_codec.ts";
+import { concat, IdChain } from "./id_chain.ts";
 import { cutTokens, restoreTokens, type TokenPlace } from "./token_places.ts";
 
 /** What later calls of an attempt are encoded against. */
 export interface Chain {
   /** Prompt ids, then reply ids. */
-  ids: Int32Array;
+  ids: IdChain;
   pieces: Pieces;
 }
 
@@ -41,13 +42,6 @@ export interface StoredCall {
 
 const noPieces: Pieces = new Map();
 
-function commonPrefix(a: Int32Array, b: Int32Array): number {
-  const end = Math.min(a.length, b.length);
-  let n = 0;
-  while (n < end && a[n] === b[n]) n++;
-  return n;
-}
-
 function toRuns(versions: Int32Array): [number, number][] {
   const runs: [number, number][] = [];
   for (const version of versions) {
@@ -66,13 +60,6 @@ function fromRuns(runs: readonly (readonly [number, number])[], length: number):
     at += count;
   }
   return versions;
-}
-
-function concat(a: Int32Array, b: Int32Array): Int32Array {
-  const out = new Int32Array(a.length + b.length);
-  out.set(a);
-  out.set(b, a.length);
-  return out;
 }
 
 function checkLengths(id: string, { replyIds, logprobs, versions }: CallTokens): void {
@@ -97,7 +84,7 @@ export function encodeCall(
 ): { stored: StoredCall; chain: Chain } {
   const { id, rolloutId, attemptId, tokens, request, response, delivery, ...facts } = call;
   checkLengths(id, tokens);
-  const shared = base ? commonPrefix(tokens.promptIds, base.chain.ids) : 0;
+  const shared = base?.chain.ids.commonPrefix(tokens.promptIds) ?? 0;
   if (facts.parent !== null && facts.prefixLength > shared) {
     throw new StoreError(
       "parent_mismatch",
@@ -105,6 +92,8 @@ export function encodeCall(
       "Continue a call's prompt and reply ids verbatim, or record no parent.",
     );
   }
+  const newIds = tokens.promptIds.slice(shared);
+  const ids = new IdChain(base?.chain.ids ?? null, shared, concat(newIds, tokens.replyIds));
   const body = splitBody(request, base?.chain.pieces ?? noPieces, bodies);
   const cut = cutTokens(response, tokens);
   const stored: StoredCall = {
@@ -113,29 +102,28 @@ export function encodeCall(
     attemptId,
     base: base?.id ?? null,
     shared,
-    newIds: tokens.promptIds.slice(shared),
+    newIds,
     replyIds: tokens.replyIds.slice(),
     logprobs: tokens.logprobs.slice(),
     versionRuns: toRuns(tokens.versions),
     request: body.stored,
     response: JSON.stringify(cut.response ?? null),
     places: cut.places,
-    facts: structuredClone(facts),
+    facts,
     delivery,
   };
-  return { stored, chain: { ids: concat(tokens.promptIds, tokens.replyIds), pieces: body.pieces } };
+  return { stored, chain: { ids, pieces: body.pieces } };
 }
 
 /** The call again, and what later calls are decoded against; `base` is the chain of `stored.base`. */
 export function decodeCall(stored: StoredCall, base: Chain | null, bodies: Bodies): { call: CallRecord; chain: Chain } {
   const { id, rolloutId, attemptId, delivery, replyIds } = stored;
-  const prefix = base ? base.ids.subarray(0, stored.shared) : new Int32Array(0);
-  const promptIds = concat(prefix, stored.newIds);
+  const promptIds = concat(base?.ids.first(stored.shared) ?? new Int32Array(0), stored.newIds);
   const versions = fromRuns(stored.versionRuns, replyIds.length);
   const tokens = { promptIds, replyIds: replyIds.slice(), logprobs: stored.logprobs.slice(), versions };
   const { body: request, pieces } = joinBody(stored.request, base?.pieces ?? noPieces, bodies);
   const response = restoreTokens(JSON.parse(stored.response), stored.places, tokens);
-  const facts = structuredClone(stored.facts);
-  const call: CallRecord = { id, rolloutId, attemptId, ...facts, tokens, request, response, delivery };
-  return { call, chain: { ids: concat(promptIds, replyIds), pieces } };
+  const call: CallRecord = { id, rolloutId, attemptId, ...stored.facts, tokens, request, response, delivery };
+  const ids = new IdChain(base?.ids ?? null, stored.shared, concat(stored.newIds, replyIds));
+  return { call, chain: { ids, pieces } };
 }

@@ -7,8 +7,8 @@ export class ChainCache {
   private ids = 0;
   private readonly maxIds: number;
 
-  /** Keeps chains of `maxIds` token ids in total, the least recently used leave first. */
-  constructor(maxIds = 4_000_000) {
+  /** Keeps chains of `maxIds` token ids of their own in total, the least recently used leave first. */
+  constructor(maxIds = 8_000_000) {
     this.maxIds = maxIds;
   }
 
@@ -23,31 +23,37 @@ export class ChainCache {
   set(callId: string, chain: Chain): void {
     this.delete(callId);
     this.chains.set(callId, chain);
-    this.ids += chain.ids.length;
-    for (const [oldest] of this.chains) {
+    this.ids += costOf(chain);
+    for (const oldest of this.chains.keys()) {
       if (this.ids <= this.maxIds) break;
       this.delete(oldest);
     }
   }
 
   delete(callId: string): void {
-    this.ids -= this.chains.get(callId)?.ids.length ?? 0;
+    const chain = this.chains.get(callId);
+    if (chain) this.ids -= costOf(chain);
     this.chains.delete(callId);
   }
 }
 
+/** Ids that a chain holds by itself, and the room of some hundred for all else of it. */
+function costOf({ ids }: Chain): number {
+  return ids.ownLength + 300;
+}
+
 /** The chain of a stored call, decoded from the nearest base whose chain is cached. */
-export function chainOf(call: StoredCall, load: (id: string) => StoredCall, cache: ChainCache, bodies: Bodies): Chain {
+export function chainOf(id: string, load: (id: string) => StoredCall, cache: ChainCache, bodies: Bodies): Chain {
   const pending: StoredCall[] = [];
-  let at: StoredCall | null = call;
   let chain: Chain | null = null;
-  while (at) {
-    chain = cache.get(at.id) ?? null;
+  for (let at: string | null = id; at !== null; ) {
+    chain = cache.get(at) ?? null;
     if (chain) break;
-    pending.push(at);
-    at = at.base === null ? null : load(at.base);
+    const stored = load(at);
+    pending.push(stored);
+    at = stored.base;
   }
   for (const stored of pending.reverse()) chain = decodeCall(stored, chain, bodies).chain;
-  cache.set(call.id, chain as Chain);
+  cache.set(id, chain as Chain);
   return chain as Chain;
 }

@@ -21,9 +21,10 @@ export class MemoryCalls {
   record(call: CallRecord, last: StoredCall | undefined): StoredCall {
     if (this.byId.has(call.id)) throw callRecordedTwice(call.id);
     const base = this.baseOf(call, last);
-    const { stored, chain } = encodeCall(call, base && { id: base.id, chain: this.chain(base) }, this.bodies);
+    const encoded = encodeCall(call, base && { id: base.id, chain: this.chain(base.id) }, this.bodies);
+    const stored = { ...encoded.stored, facts: structuredClone(encoded.stored.facts) };
     this.byId.set(call.id, stored);
-    this.cache.set(call.id, chain);
+    this.cache.set(call.id, encoded.chain);
     this.journal.note(() => {
       this.byId.delete(call.id);
       this.cache.delete(call.id);
@@ -39,8 +40,8 @@ export class MemoryCalls {
     return parent;
   }
 
-  private chain(call: StoredCall): Chain {
-    return chainOf(call, (id) => this.get(id), this.cache, this.bodies);
+  private chain(id: string): Chain {
+    return chainOf(id, (callId) => this.get(callId), this.cache, this.bodies);
   }
 
   /** @throws StoreError "call_not_found" */
@@ -63,8 +64,8 @@ export class MemoryCalls {
   }
 
   decode(call: StoredCall): CallRecord {
-    const base = call.base === null ? null : this.chain(this.get(call.base));
-    return decodeCall(call, base, this.bodies).call;
+    const base = call.base === null ? null : this.chain(call.base);
+    return decodeCall({ ...call, facts: structuredClone(call.facts) }, base, this.bodies).call;
   }
 
   remove(calls: readonly StoredCall[]): void {

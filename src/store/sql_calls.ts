@@ -53,9 +53,13 @@ export class SqlCalls {
   }
 
   record(call: CallRecord, seq: number): void {
-    if (this.find(call.id)) throw callRecordedTwice(call.id);
+    if (this.session.get("SELECT id FROM calls WHERE id = ?", call.id)) throw callRecordedTwice(call.id);
     const base = this.baseOf(call);
-    const { stored, chain } = encodeCall(call, base && { id: base.id, chain: this.chain(base) }, this.bodies);
+    const { stored, chain } = encodeCall(
+      call,
+      base === null ? null : { id: base, chain: this.chain(base) },
+      this.bodies,
+    );
     this.session.run(
       insertCall,
       seq,
@@ -77,31 +81,25 @@ export class SqlCalls {
     this.cache.set(call.id, chain);
   }
 
-  private baseOf(call: CallRecord): StoredCall | null {
-    const { rolloutId, attemptId } = call;
-    if (call.parent === null) {
-      const sql = "SELECT * FROM calls WHERE rollout_id = ? AND attempt_id = ? ORDER BY seq DESC LIMIT 1";
-      const row = this.session.get(sql, rolloutId, attemptId);
-      return row ? storedCall(row) : null;
+  /** The id of the call that this one is stored against. */
+  private baseOf({ rolloutId, attemptId, parent, ...call }: CallRecord): string | null {
+    if (parent === null) {
+      const sql = "SELECT id FROM calls WHERE rollout_id = ? AND attempt_id = ? ORDER BY seq DESC LIMIT 1";
+      return (this.session.get(sql, rolloutId, attemptId)?.id ?? null) as string | null;
     }
-    const parent = this.find(call.parent);
-    if (parent?.rolloutId !== rolloutId || parent.attemptId !== attemptId) throw parentMissing(call);
-    return parent;
+    const row = this.session.get("SELECT rollout_id, attempt_id FROM calls WHERE id = ?", parent);
+    if (row?.rollout_id === rolloutId && row.attempt_id === attemptId) return parent;
+    throw parentMissing({ ...call, rolloutId, attemptId, parent });
   }
 
-  private chain(call: StoredCall): Chain {
-    return chainOf(call, (id) => this.load(id), this.cache, this.bodies);
-  }
-
-  private find(id: string): StoredCall | undefined {
-    const row = this.session.get("SELECT * FROM calls WHERE id = ?", id);
-    return row && storedCall(row);
+  private chain(id: string): Chain {
+    return chainOf(id, (callId) => this.load(callId), this.cache, this.bodies);
   }
 
   private load(id: string): StoredCall {
-    const call = this.find(id);
-    if (!call) throw callMissing(id);
-    return call;
+    const row = this.session.get("SELECT * FROM calls WHERE id = ?", id);
+    if (!row) throw callMissing(id);
+    return storedCall(row);
   }
 
   /** @throws StoreError "call_not_found" */
@@ -130,7 +128,7 @@ export class SqlCalls {
     const chains = new Map<string, Chain>();
     return rows.map((row) => {
       const stored = storedCall(row);
-      const base = stored.base === null ? null : (chains.get(stored.base) ?? this.chain(this.load(stored.base)));
+      const base = stored.base === null ? null : (chains.get(stored.base) ?? this.chain(stored.base));
       const { call, chain } = decodeCall(stored, base, this.bodies);
       chains.set(stored.id, chain);
       return { seq: row.seq as number, call };

@@ -6,6 +6,7 @@ import { messageText } from "./message_text.ts";
  * marks and other unknown keys, tool-call arguments serialised anew, thinking left out, developer or system.
  */
 export function sameMessage(a: ChatMessage, b: ChatMessage): boolean {
+  if (a === b) return true;
   if (roleOf(a) !== roleOf(b)) return false;
   if (a.role !== "assistant") return messageText(a) === messageText(b);
   if (sharesCallId(a, b) || isSameReply(a, b)) return true;

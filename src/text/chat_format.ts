@@ -1,4 +1,11 @@
-import type { ChatRequest, EncodedPrompt, ParsedReply, RecordedCall } from "../schema/chat.ts";
+import type {
+  ChatRequest,
+  ContinuedCall,
+  EncodedPrompt,
+  ParsedReply,
+  PromptAddition,
+  RecordedCall,
+} from "../schema/chat.ts";
 import type { TokenizerFiles } from "../schema/tokenizer_files.ts";
 import { breakReason } from "./break_reason.ts";
 import { canonicalJson } from "./canonical.ts";
@@ -7,11 +14,15 @@ import { type Continuation, findContinuation, hasTokens } from "./continuation.t
 import { GuardedEncoder } from "./guarded_encoder.ts";
 import { findIncrement, type Increment } from "./increment.ts";
 import { chooseMarks, type Marks } from "./marks.ts";
+import { plainIncrement } from "./plain_increment.ts";
+import { promptOf } from "./prompt_addition.ts";
+import { PromptTexts } from "./prompt_texts.ts";
 import { CarriedNumbers } from "./python_json.ts";
 import { thinkClose, thinkOpen } from "./reasoning.ts";
-import { parseReplyText } from "./reply_parser.ts";
+import { type ParsedText, parseReplyText } from "./reply_parser.ts";
 import { type WrittenReply, writeReplyText } from "./reply_writer.ts";
 import { endOfTurnToken, folderStopIds } from "./stop_ids.ts";
+import { type Preparation, UnchangedValues } from "./template_messages.ts";
 import { Tokenizer } from "./tokenizer.ts";
 import type { ToolCallFormat } from "./tool_call_format.ts";
 
@@ -70,6 +81,9 @@ export class ChatFormat implements ChatCodec {
   private readonly encoder: GuardedEncoder;
   private readonly toolCallFormat: ToolCallFormat;
   private readonly history: "template" | "verbatim";
+  private readonly stopIdSet: ReadonlySet<number>;
+  private readonly texts = new PromptTexts();
+  private readonly unchanged = new UnchangedValues();
   /** By template arguments: whether the generation prompt ends inside the thinking. */
   private readonly opensThinking = new Map<string, boolean>();
 
@@ -82,6 +96,7 @@ export class ChatFormat implements ChatCodec {
     this.encoder = new GuardedEncoder(tokenizer, markup);
     const endOfTurn = endOfTurnToken(template, this.encoder);
     this.stopIds = [...new Set([...(endOfTurn ? [endOfTurn.id] : []), ...(options.stopIds ?? [])])];
+    this.stopIdSet = new Set(this.stopIds);
   }
 
   /**
@@ -97,6 +112,11 @@ export class ChatFormat implements ChatCodec {
   }
 
   encodeRequest(request: ChatRequest, recorded: readonly RecordedCall[]): EncodedPrompt {
+    return promptOf(this.encodeAddition(request, recorded), recorded);
+  }
+
+  /** As encodeRequest, without the ids of the call that is continued. */
+  encodeAddition(request: ChatRequest, recorded: readonly ContinuedCall[]): PromptAddition {
     const found = findContinuation(request, recorded);
     if (!found) return this.encodeWhole(request, breakReason(request, recorded));
     if (!hasTokens(found.call)) return this.encodeWhole(request, "retokenised");
@@ -142,47 +162,69 @@ export class ChatFormat implements ChatCodec {
     return Int32Array.from([...ids, ...this.stopIds.slice(0, 1)]);
   }
 
-  private encodeWhole(request: ChatRequest, reason: EncodedPrompt["break"]): EncodedPrompt {
+  private encodeWhole(request: ChatRequest, reason: EncodedPrompt["break"]): PromptAddition {
     const marks = chooseMarks([request]);
-    const rendered = this.template.render(request, {
-      generationPrompt: true,
-      preparation: {
-        mark: (text) => this.encoder.mark(text, marks.lookalike),
-        numbers: new CarriedNumbers(marks.number),
-      },
-    });
-    const ids = Int32Array.from(this.encoder.encode(rendered, marks.lookalike, null));
-    return { ids, parentCall: null, prefixLength: 0, break: reason };
+    const { text, isMarked } = this.render(request, marks);
+    if (!isMarked) this.texts.set(request, text);
+    const ids = Int32Array.from(this.encoder.encode(text, marks.lookalike, null));
+    return { ids, parentCall: null, break: reason };
+  }
+
+  /** The rendered text with look-alikes marked, and whether there are any. */
+  private render(request: ChatRequest, marks: Marks): { text: string; isMarked: boolean } {
+    let isMarked = false;
+    const mark = (text: string): string => {
+      const marked = this.encoder.mark(text, marks.lookalike);
+      if (marked !== text) isMarked = true;
+      return marked;
+    };
+    const numbers = new CarriedNumbers(marks.number);
+    const preparation: Preparation = { mark, numbers, unchanged: this.unchanged };
+    return { text: this.template.render(request, { generationPrompt: true, preparation }), isMarked };
   }
 
   /** Null when the template's increment cannot be had, or would not follow what it now makes of the earlier turns. */
-  private encodeContinuation(request: ChatRequest, found: Continuation): EncodedPrompt | null {
+  private encodeContinuation(request: ChatRequest, found: Continuation): PromptAddition | null {
     const { call, reply } = found;
     const marks = chooseMarks([request, call.request, reply]);
-    const increment = findIncrement(
-      {
-        template: this.template,
-        encoder: this.encoder,
-        marks,
-        stopIds: new Set(this.stopIds),
-        parse: (text) =>
-          parseReplyText(text, this.toolCallFormat, this.startsThinking(call.request.templateArgs), call.request.tools),
-      },
+    const increment = this.plainIncrement(request, found, marks) ?? this.markedIncrement(request, found, marks);
+    if (!increment || (increment.turn === null && this.history === "template")) return null;
+    return { ids: Int32Array.from(this.encodeIncrement(call, increment, marks)), parentCall: call.id, break: null };
+  }
+
+  private plainIncrement(request: ChatRequest, found: Continuation, marks: Marks): Increment | null {
+    const plainText = (one: ChatRequest): string | null => {
+      const { text, isMarked } = this.render(one, marks);
+      return isMarked ? null : text;
+    };
+    const context = {
+      encoder: this.encoder,
+      marks,
+      stopIds: this.stopIdSet,
+      parse: this.turnParser(found.call.request),
+      plainText: (one: ChatRequest) => this.texts.get(one) ?? plainText(one),
+    };
+    const plain = plainIncrement(context, request, found);
+    if (plain?.isRequest) this.texts.set(request, plain.whole);
+    return plain?.increment ?? null;
+  }
+
+  private markedIncrement(request: ChatRequest, found: Continuation, marks: Marks): Increment | null {
+    const { template, encoder, stopIdSet: stopIds } = this;
+    return findIncrement(
+      { template, encoder, marks, stopIds, parse: this.turnParser(found.call.request) },
       request,
       found,
     );
-    if (!increment || (increment.turn === null && this.history === "template")) return null;
-    const added = this.encodeIncrement(call, increment, marks);
-    const prefixLength = call.promptIds.length + call.replyIds.length;
-    const ids = new Int32Array(prefixLength + added.length);
-    ids.set(call.promptIds);
-    ids.set(call.replyIds, call.promptIds.length);
-    ids.set(added, prefixLength);
-    return { ids, parentCall: call.id, prefixLength, break: null };
+  }
+
+  /** Reads the turn of a reply to a request. */
+  private turnParser({ templateArgs, tools }: ChatRequest): (text: string) => ParsedText {
+    return (text) => parseReplyText(text, this.toolCallFormat, this.startsThinking(templateArgs), tools);
   }
 
   /** The increment's ids, preceded by what ends the reply's turn where the reply itself does not. */
-  private encodeIncrement(call: RecordedCall, { tail, turn, endOfTurn }: Increment, marks: Marks): number[] {
+  private encodeIncrement(call: ContinuedCall, { tail, turn, endOfTurn }: Increment, marks: Marks): number[] {
     const last = call.replyIds[call.replyIds.length - 1];
     if (last !== undefined && this.stopIds.includes(last)) {
       const after = this.tokenizer.addedTokens.find((token) => token.id === last) ?? null;

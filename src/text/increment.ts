@@ -66,7 +66,11 @@ export function findIncrement(
   const now = { ...request, tools: call.request.tools };
   const whole = render(now, [...call.request.messages, reply, ...added], (text) => text);
   const endOfTurn = end?.token ?? null;
-  if (!whole.startsWith(prompt) || !whole.endsWith(plainTail) || whole.length < prompt.length + plainTail.length) {
+  if (
+    whole.slice(0, prompt.length) !== prompt ||
+    !whole.endsWith(plainTail) ||
+    whole.length < prompt.length + plainTail.length
+  ) {
     return { tail, endOfTurn, turn: null };
   }
   const turn = whole.slice(prompt.length, whole.length - plainTail.length);
@@ -85,7 +89,8 @@ function placeholder(reply: ChatMessage, place: string): ChatMessage {
   return { role: "assistant", content, ...(calls.length > 0 ? { tool_calls: calls } : {}) };
 }
 
-function spells(parsed: ReturnType<IncrementContext["parse"]>, reply: ChatMessage): boolean {
+/** True when what was read of a turn is the reply. */
+export function spells(parsed: ReturnType<IncrementContext["parse"]>, reply: ChatMessage): boolean {
   const calls = parsed.toolCalls.map((call) => ({ function: call }));
   return (
     (parsed.content ?? "").trim() === messageText(reply).trim() &&

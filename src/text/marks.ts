@@ -18,7 +18,7 @@ export interface Marks {
  * @throws FormatError "text_unencodable" when the texts leave fewer than three
  */
 export function chooseMarks(values: readonly unknown[]): Marks {
-  const [lookalike, number, place] = isPlain(values, new Set()) ? candidates : unusedCandidates(values);
+  const [lookalike, number, place] = values.every(isPlain) ? candidates : unusedCandidates(values);
   if (lookalike !== undefined && number !== undefined && place !== undefined) return { lookalike, number, place };
   throw new FormatError("text_unencodable", "The messages contain every character that could mark their texts.", {
     do: "Remove the Unicode noncharacters U+FDD0 to U+FDE7 from them.",
@@ -28,13 +28,26 @@ export function chooseMarks(values: readonly unknown[]): Marks {
 /** What a text with a candidate in it holds, as such or as an escape. */
 const telling = /[\ufdd0-\ufde7]|ufd/i;
 
-/** True when no text in a value could hold a candidate; a call's request shares most of its objects with the next one's. */
-function isPlain(value: unknown, seen: Set<object>): boolean {
+/** True when no text in a value could hold a candidate. */
+function isPlain(value: unknown): boolean {
   if (typeof value === "string") return !telling.test(value);
-  if (typeof value !== "object" || value === null || seen.has(value)) return true;
-  seen.add(value);
-  if (ArrayBuffer.isView(value)) return true;
-  return Object.entries(value).every(([key, inner]) => isPlain(key, seen) && isPlain(inner, seen));
+  if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return true;
+  if (Array.isArray(value)) return value.every(isPlainElement);
+  return Object.entries(value).every(([key, inner]) => isPlain(key) && isPlain(inner));
+}
+
+/**
+ * Elements of lists found plain. Lists grow, their elements do not change: so a conversation's messages are searched once
+ * and not once per call.
+ */
+const plainElements = new WeakSet<object>();
+
+function isPlainElement(element: unknown): boolean {
+  if (typeof element !== "object" || element === null) return isPlain(element);
+  if (plainElements.has(element)) return true;
+  if (!isPlain(element)) return false;
+  plainElements.add(element);
+  return true;
 }
 
 function unusedCandidates(values: readonly unknown[]): string[] {

@@ -26,6 +26,11 @@ export class CarriedNumbers {
     this.mark = mark;
   }
 
+  /** How many numbers are carried. */
+  get count(): number {
+    return this.texts.length;
+  }
+
   /** JSON text as a value; throws SyntaxError when it is not JSON. */
   parse(json: string): unknown {
     // The reviver's third argument is in every current engine but not yet in TypeScript's library.

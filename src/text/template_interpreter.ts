@@ -8,6 +8,8 @@ interface Value {
 }
 interface Environment {
   tests: ReadonlyMap<string, (operand: Value, ...args: Value[]) => boolean>;
+  readonly variables: ReadonlyMap<string, Value>;
+  readonly parent?: Environment;
   set(name: string, value: unknown): Value;
   lookupVariable(name: string): Value;
 }
@@ -75,10 +77,15 @@ const moreTests: Readonly<Record<string, (operand: Value, other: Value) => boole
  * sum of a text and something else.
  */
 export class TemplateInterpreter extends PackageInterpreter {
+  /** What a variable is that is not there. */
+  private missing: Value | null = null;
+
   override evaluate(statement: Node | undefined, environment: Environment): Value {
     switch (statement?.type) {
       case "Held":
         return (statement as Held).held;
+      case "Identifier":
+        return this.variable(String((statement as Expression).value), environment);
       case "For":
         return super.evaluate(this.overItems(statement as Loop, environment), environment);
       case "FilterExpression":
@@ -92,6 +99,16 @@ export class TemplateInterpreter extends PackageInterpreter {
       default:
         return super.evaluate(statement, environment);
     }
+  }
+
+  /** The package throws and catches an error for each variable that is not there, which templates ask for all the time. */
+  private variable(name: string, environment: Environment): Value {
+    for (let at: Environment | undefined = environment; at; at = at.parent) {
+      const value = at.variables.get(name);
+      if (value !== undefined) return value;
+    }
+    this.missing ??= environment.lookupVariable("");
+    return this.missing;
   }
 
   /** A text and something else have no sum: Python refuses, where the package would write "[object Map]". */

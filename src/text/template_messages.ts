@@ -23,6 +23,59 @@ export interface TemplateForm {
 export interface Preparation {
   mark(text: string): string;
   numbers: CarriedNumbers;
+  /** What an earlier preparation of the same `mark` left as it is. */
+  unchanged?: UnchangedValues;
+}
+
+/** A message in a template's form. */
+type TemplateMessage = Record<string, unknown>;
+
+/** Messages and tools of which no text was marked and no number carried, in a template's form: most of a conversation's. */
+export class UnchangedValues {
+  private readonly messages = new WeakMap<ChatMessage, { form: TemplateForm; name?: string; value: TemplateMessage }>();
+  private readonly tools = new WeakMap<
+    readonly ToolDefinition[],
+    { tools: readonly ToolDefinition[]; value: unknown }
+  >();
+
+  /** `name`: the one that the message has where it stands. */
+  message(message: ChatMessage, form: TemplateForm, name: string | undefined): TemplateMessage | undefined {
+    const known = this.messages.get(message);
+    return known?.form === form && known.name === name ? known.value : undefined;
+  }
+
+  keepMessage(message: ChatMessage, form: TemplateForm, name: string | undefined, value: TemplateMessage): void {
+    this.messages.set(message, { form, ...(name === undefined ? {} : { name }), value });
+  }
+
+  toolList(tools: readonly ToolDefinition[]): unknown {
+    const known = this.tools.get(tools);
+    const isSame = known?.tools.length === tools.length && known.tools.every((tool, at) => tool === tools[at]);
+    return isSame ? known?.value : undefined;
+  }
+
+  keepToolList(tools: readonly ToolDefinition[], value: unknown): void {
+    this.tools.set(tools, { tools: [...tools], value });
+  }
+}
+
+/** True when templates are given the same for both messages. */
+export function sameInTemplate(a: ChatMessage, b: ChatMessage): boolean {
+  if (a === b) return true;
+  const [calls, others] = [a.tool_calls ?? [], b.tool_calls ?? []];
+  return (
+    a.role === b.role &&
+    (a.name || null) === (b.name || null) &&
+    (a.tool_call_id || null) === (b.tool_call_id || null) &&
+    (a.reasoning_content || null) === (b.reasoning_content || null) &&
+    messageText(a) === messageText(b) &&
+    calls.length === others.length &&
+    calls.every((call, at) => sameCall(call, others[at]))
+  );
+}
+
+function sameCall(a: ToolCall, b: ToolCall | undefined): boolean {
+  return a.id === b?.id && a.function.name === b.function.name && a.function.arguments === b.function.arguments;
 }
 
 /** Messages as the template's `messages` variable. @throws FormatError "unsupported_content" */
@@ -30,23 +83,46 @@ export function templateMessages(
   messages: readonly ChatMessage[],
   form: TemplateForm,
   preparation: Preparation,
-): Record<string, unknown>[] {
+): TemplateMessage[] {
   const calledName = new Map<string, string>();
   return messages.map((message) => {
     for (const call of message.tool_calls ?? []) calledName.set(call.id, call.function.name);
     const name = message.name ?? (message.tool_call_id ? calledName.get(message.tool_call_id) : undefined);
-    return templateMessage(name === undefined ? message : { ...message, name }, form, preparation);
+    const known = preparation.unchanged?.message(message, form, name);
+    if (known) return known;
+    const named = name === undefined ? message : { ...message, name };
+    const { value, isChanged } = prepared(preparation, (watched) => templateMessage(named, form, watched));
+    if (!isChanged) preparation.unchanged?.keepMessage(message, form, name, value);
+    return value;
   });
+}
+
+/** What `write` makes, and whether it marked a text or carried a number for it. */
+function prepared<T>(
+  { mark, numbers }: Preparation,
+  write: (watched: Preparation) => T,
+): { value: T; isChanged: boolean } {
+  const carried = numbers.count;
+  let isMarked = false;
+  const watched = (text: string): string => {
+    const marked = mark(text);
+    if (marked !== text) isMarked = true;
+    return marked;
+  };
+  const value = write({ mark: watched, numbers });
+  return { value, isChanged: isMarked || numbers.count !== carried };
 }
 
 /** Tool definitions as the template's `tools` variable: every key but cache marks, which agents move from call to call. */
 export function templateTools(tools: readonly ToolDefinition[], preparation: Preparation): unknown {
+  const known = preparation.unchanged?.toolList(tools);
+  if (known !== undefined) return known;
   const unmarked = (value: object) =>
     Object.fromEntries(Object.entries(value).filter(([key]) => key !== "cache_control"));
-  return templateValue(
-    tools.map((tool) => ({ ...unmarked(tool), function: unmarked(tool.function) })),
-    preparation,
-  );
+  const plain = tools.map((tool) => ({ ...unmarked(tool), function: unmarked(tool.function) }));
+  const { value, isChanged } = prepared(preparation, (watched) => templateValue(plain, watched));
+  if (!isChanged) preparation.unchanged?.keepToolList(tools, value);
+  return value;
 }
 
 /** Any JSON value with its strings marked and its numbers carried. */
@@ -59,12 +135,12 @@ export function templateValue(value: unknown, preparation: Preparation): unknown
   return Object.fromEntries(entries.map(([key, item]) => [preparation.mark(key), templateValue(item, preparation)]));
 }
 
-function templateMessage(message: ChatMessage, form: TemplateForm, preparation: Preparation): Record<string, unknown> {
+function templateMessage(message: ChatMessage, form: TemplateForm, preparation: Preparation): TemplateMessage {
   const { mark } = preparation;
   const { text, reasoning } = visibleAndReasoning(message, form);
   const thought = reasoning !== null && !form.reasoning ? joinReasoning(mark(reasoning), "") : "";
   const content = thought + mark(text);
-  const out: Record<string, unknown> = {
+  const out: TemplateMessage = {
     role: message.role === "developer" && !form.developer ? "system" : message.role,
     content: form.content === "parts" ? [{ type: "text", text: content }] : content,
   };

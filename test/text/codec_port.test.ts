@@ -74,16 +74,16 @@ describe("a codec behind a port", () => {
   });
 
   it("encodes a prompt that begins a conversation once, for all that begin with it", async () => {
-    const { encodeRequest } = format;
+    const { encodeAddition } = format;
     let encoded = 0;
-    format.encodeRequest = (...args) => {
+    format.encodeAddition = (...args) => {
       encoded++;
-      return encodeRequest.apply(format, args);
+      return encodeAddition.apply(format, args);
     };
     const client = open();
     const [a, b] = [await client.encodeRequest(request, []), await client.encodeRequest(request, [])];
     await client.encodeRequest({ messages: [{ role: "user", content: "other" }] }, []);
-    format.encodeRequest = encodeRequest;
+    format.encodeAddition = encodeAddition;
     expect([encoded, b]).toEqual([2, a]);
   });
 
