@@ -1,30 +1,38 @@
 import type { Clock } from "../core/clock.ts";
+import type { DeviceTimeline, DeviceWork } from "../schema/device_timeline.ts";
 import type { DeviceTime } from "../schema/engine.ts";
+import { SpanRing } from "./span_ring.ts";
 
-/** What the device's time is booked under. */
-export type TimeKind = Exclude<keyof DeviceTime, "idle">;
+/** Stretches of work that are kept: minutes of decoding, hours of training. */
+const keptSpans = 4096;
 
 /** Splits the time since it was made into what the device did; what is not accounted for was idle. */
 export class DeviceTimes {
   private readonly clock: Clock;
   private readonly startMs: number;
-  private readonly busyMs: Record<TimeKind, number> = { prefill: 0, decode: 0, train: 0, optimizer: 0, score: 0 };
+  private readonly busyMs: Record<DeviceWork, number> = { prefill: 0, decode: 0, train: 0, optimizer: 0, score: 0 };
 
-  private current: { readonly kind: TimeKind; since: number } | null = null;
+  private readonly spans = new SpanRing(keptSpans);
+  /** Seconds since the epoch when the monotonic clock stood at 0. */
+  private readonly epoch: number;
+  private current: { readonly kind: DeviceWork; since: number } | null = null;
 
   constructor(clock: Clock) {
     this.clock = clock;
     this.startMs = clock.monotonic();
+    this.epoch = (clock.now() - this.startMs) / 1000;
   }
 
   /** Runs `work` and books its duration under `kind`. One at a time. */
-  async measure<T>(kind: TimeKind, work: () => Promise<T>): Promise<T> {
-    this.current = { kind, since: this.clock.monotonic() };
+  async measure<T>(kind: DeviceWork, work: () => Promise<T>): Promise<T> {
+    const startMs = this.clock.monotonic();
+    this.current = { kind, since: startMs };
     try {
       return await work();
     } finally {
       this.book();
       this.current = null;
+      this.spans.add(kind, this.epoch + startMs / 1000, (this.clock.monotonic() - startMs) / 1000);
     }
   }
 
@@ -34,6 +42,11 @@ export class DeviceTimes {
     const now = this.clock.monotonic();
     this.busyMs[this.current.kind] += now - this.current.since;
     this.current.since = now;
+  }
+
+  /** Finished stretches of work from number `after` on. */
+  timeline(after: number): DeviceTimeline {
+    return this.spans.since(after);
   }
 
   /** Seconds by kind; they add up to the elapsed time. */

@@ -7,6 +7,7 @@ import { closedError } from "./admission.ts";
 const methods = [
   "info",
   "stats",
+  "timeline",
   "generate",
   "score",
   "scoreRows",
@@ -54,12 +55,17 @@ function fromWire(error: WireError): LeydenError {
   return new LeydenError(error.code, error.message, { do: error.do, data: error.data }, error.exitCode);
 }
 
+/** What stands for a method that an engine need not have. */
+function notOffered(method: Method): () => Promise<never> {
+  return () => Promise.reject(new LeydenError("not_offered", `This engine has no ${method}.`));
+}
+
 /** Answers an owner's calls with `engine`; calls run side by side. */
 export function serveEngine(engine: Engine, port: WorkerPort): void {
   port.onMessage((message) => {
     const { kind, call, method, argument } = message as Call;
     if (kind !== "engine_call" || !methods.includes(method)) return;
-    const run = engine[method] as (argument: unknown) => Promise<unknown>;
+    const run = (engine[method] ?? notOffered(method)) as (argument: unknown) => Promise<unknown>;
     void run.call(engine, argument).then(
       (result) => port.post({ kind: "engine_reply", call, result } satisfies Reply),
       (thrown: unknown) => port.post({ kind: "engine_reply", call, error: toWire(thrown) } satisfies Reply),
@@ -93,6 +99,7 @@ export class EngineClient implements Engine {
 
   info: Engine["info"] = () => this.call("info");
   stats: Engine["stats"] = () => this.call("stats");
+  timeline: NonNullable<Engine["timeline"]> = (after) => this.call("timeline", after);
   generate: Engine["generate"] = (request) => this.call("generate", request);
   score: Engine["score"] = (request) => this.call("score", request);
   scoreRows: Engine["scoreRows"] = (request) => this.call("scoreRows", request);

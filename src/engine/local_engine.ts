@@ -106,6 +106,10 @@ export class LocalEngine implements Engine {
     return { deviceSeconds: this.times.seconds(), ...counters, deviceLosses: this.deviceLosses, ...sizes };
   }
 
+  async timeline(after: number): ReturnType<NonNullable<Engine["timeline"]>> {
+    return this.times.timeline(after);
+  }
+
   async generate(request: GenerateRequest): Promise<GenerateResult> {
     this.requireOpen();
     const result = this.generations.hold(request);

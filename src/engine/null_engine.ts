@@ -50,6 +50,10 @@ export class NullEngine implements Engine {
     return { ...this.facts, version: 0 };
   }
 
+  async timeline(after: number): ReturnType<NonNullable<Engine["timeline"]>> {
+    return this.times.timeline(after);
+  }
+
   async stats(): Promise<EngineStats> {
     const idle = { cachedTokens: 0, decodeSteps: 0, activeSequences: 0, queuedSequences: 0, deviceLosses: 0 };
     return { deviceSeconds: this.times.seconds(), ...this.counters, ...idle };

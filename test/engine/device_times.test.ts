@@ -29,3 +29,46 @@ describe("DeviceTimes", () => {
     expect(times.seconds()).toEqual({ prefill: 0, decode: 2, train: 0.75, optimizer: 0, score: 0, idle: 1.125 });
   });
 });
+
+describe("the device's timeline", () => {
+  const at = (clock: VirtualClock, times: DeviceTimes, kind: "decode" | "train", ms: number) =>
+    times.measure(kind, async () => clock.spend(ms));
+
+  it("joins neighbours of one kind, keeps gaps, and goes on from a cursor with the stretch that may have grown", async () => {
+    const clock = new VirtualClock();
+    const times = new DeviceTimes(clock);
+    const start = clock.now() / 1000;
+    await at(clock, times, "decode", 100);
+    await at(clock, times, "decode", 50);
+    clock.spend(10);
+    await at(clock, times, "decode", 40);
+    const first = times.timeline(0);
+    expect(first.spans.map(({ kind, seconds, actions }) => [kind, Math.round(seconds * 1000), actions])).toEqual([
+      ["decode", 150, 2],
+      ["decode", 40, 1],
+    ]);
+    expect(first.spans[1]?.start).toBeCloseTo(start + 0.16, 6);
+    expect([first.next, first.dropped]).toEqual([1, 0]);
+    await at(clock, times, "decode", 10);
+    await at(clock, times, "train", 5);
+    const second = times.timeline(first.next);
+    expect(second.spans.map(({ kind, seconds }) => [kind, Math.round(seconds * 1000)])).toEqual([
+      ["decode", 50],
+      ["train", 5],
+    ]);
+    expect(second.next).toBe(2);
+  });
+
+  it("ends a stretch after two seconds, keeps the last 4096, and says how many are gone", async () => {
+    const clock = new VirtualClock();
+    const times = new DeviceTimes(clock);
+    for (let i = 0; i < 5; i++) await at(clock, times, "decode", 1000);
+    expect(times.timeline(0).spans.map(({ seconds }) => Math.round(seconds))).toEqual([2, 2, 1]);
+    for (let i = 0; i < 4096; i++) {
+      clock.spend(10);
+      await at(clock, times, "train", 1);
+    }
+    const { spans, dropped, next } = times.timeline(0);
+    expect([spans.length, dropped, next]).toEqual([4096, 3, 4098]);
+  });
+});
