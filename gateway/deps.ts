@@ -1,8 +1,11 @@
 import type { Clock, Entropy } from "../src/core/clock.ts";
 import type { ChatRequest, EncodedPrompt, RecordedCall } from "../src/schema/chat.ts";
 import type { Engine } from "../src/schema/engine.ts";
+import type { PageFiles } from "../src/schema/page_files.ts";
+import type { RunControl } from "../src/schema/run_control.ts";
 import type { ReplySource } from "../src/schema/script.ts";
 import type { Store } from "../src/schema/store.ts";
+import type { StudioSource } from "../src/schema/studio.ts";
 import type { ChatCodec } from "../src/text/chat_format.ts";
 import type { GatewayOptions } from "./config.ts";
 
@@ -44,6 +47,12 @@ export interface GatewayDeps {
   fetch?: (url: string, init: RequestInit) => Promise<Response>;
   /** The last line of metrics.jsonl, where a training run is served; for /metrics. */
   runMetrics?: () => Readonly<Record<string, number | string | null>>;
+  /** The run that the studio shows; absent: only the page and what steers a run are served. */
+  studio?: StudioSource;
+  /** Steers the run. */
+  control?: RunControl;
+  /** The built page, served under /studio/. */
+  page?: PageFiles;
   /** Told of faults that nobody foresaw; they are answered as internal errors. */
   report?: (fault: unknown) => void;
 }

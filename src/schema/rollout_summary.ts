@@ -55,6 +55,7 @@ export interface SummaryQuery {
   agent?: string;
   task?: string;
   groups?: readonly string[];
+  ids?: readonly string[];
   /** Bounds, themselves included; either leaves rollouts without a reward out. */
   rewardMin?: number;
   rewardMax?: number;
@@ -102,6 +103,7 @@ export function meetsQuery(line: RolloutSummary, q: SummaryQuery): boolean {
   if (q.agent !== undefined && !line.agents.includes(q.agent)) return false;
   if (q.task !== undefined && line.task !== q.task) return false;
   if (q.groups !== undefined && !q.groups.includes(line.group)) return false;
+  if (q.ids !== undefined && !q.ids.includes(line.id)) return false;
   if (q.breaks !== undefined && line.breaks > 0 !== q.breaks) return false;
   if (q.text === undefined || q.text === "") return true;
   const wanted = asciiLower(q.text);

@@ -130,6 +130,7 @@ export class SqlSummaries {
       add(values.length === 0 ? "1 = 0" : `${column} IN (${values.map(() => "?").join(", ")})`, ...values);
     if (q.states !== undefined) among("state", q.states);
     if (q.groups !== undefined) among("task_group", q.groups);
+    if (q.ids !== undefined) among("rollout_id", q.ids);
     if (q.mode !== undefined) add("mode = ?", q.mode);
     if (q.task !== undefined) add("task = ?", q.task);
     if (q.agent !== undefined) add(this.dialect.contains("agents"), `${mark}${q.agent}${mark}`);

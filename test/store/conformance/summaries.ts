@@ -164,6 +164,7 @@ export function summaryConformance(name: string, open: OpenStore): void {
         expect(await ids(store, { task: "sum" })).toEqual(["a", "b"]);
         expect(await ids(store, { groups: ["g1", "g0"] })).toEqual(["a", "b", "c"]);
         expect(await ids(store, { groups: [] })).toEqual([]);
+        expect(await ids(store, { ids: ["d", "b", "none"] })).toEqual(["b", "d"]);
         expect(await ids(store, { rewardMin: 0.5 })).toEqual(["a", "c"]);
         expect(await ids(store, { rewardMax: 0.5 })).toEqual(["b", "c"]);
         expect(await ids(store, { breaks: true })).toEqual(["b"]);

@@ -1,0 +1,106 @@
+/** A rollout with its calls read and linked, kept for as long as somebody looks at it. */
+import { linkCalls } from "../../src/rl/trie/lineage.ts";
+import { rolloutTree } from "../../src/rl/trie/rollout_tree.ts";
+import { buildTrie } from "../../src/rl/trie/trie.ts";
+import { isTerminal } from "../../src/schema/rollout.ts";
+import type { CallRecord, Store } from "../../src/schema/store.ts";
+import type { StudioCallLine, StudioTree } from "../../src/schema/studio_api.ts";
+import type { Rollout } from "../../src/schema/wire.ts";
+import { DetailError } from "../http/errors.ts";
+import { callLine } from "./call_view.ts";
+
+/** A rollout and its calls, in order of writing. */
+export interface RecordedRollout {
+  rollout: Rollout;
+  calls: readonly CallRecord[];
+  lines: readonly StudioCallLine[];
+  tree: StudioTree;
+}
+
+function linked(rollout: Rollout, calls: readonly CallRecord[]): RecordedRollout {
+  const trieCalls = calls.map(({ id, attemptId, rolloutId, tokens }) => ({
+    id,
+    attempt: attemptId,
+    rollout: rolloutId,
+    promptIds: tokens.promptIds,
+    replyIds: tokens.replyIds,
+    logprobs: null,
+    versions: null,
+  }));
+  const links = linkCalls(buildTrie(trieCalls), trieCalls);
+  const lines = calls.map((call, i) => {
+    const link = links[i] as (typeof links)[number];
+    return callLine(call, link, calls[link.parent]?.id ?? null);
+  });
+  return { rollout, calls, lines, tree: studioTree(rollout.rollout_id, calls) };
+}
+
+function studioTree(id: string, calls: readonly CallRecord[]): StudioTree {
+  const tree = rolloutTree(id, calls);
+  const samples = new Map(tree.samples.map((sample) => [sample.call, sample]));
+  return {
+    nodes: tree.nodes.map((node) => ({
+      id: node.id,
+      parent: node.parent,
+      start: node.start_depth,
+      length: node.ids.length,
+    })),
+    calls: calls.map((call, i) => {
+      const sample = samples.get(call.id);
+      const length = call.tokens.replyIds.length;
+      return {
+        call: call.id,
+        end: tree.calls[i]?.node ?? null,
+        node: sample?.node ?? null,
+        offset: sample?.offset ?? 0,
+        length,
+      };
+    }),
+  };
+}
+
+/** Rollouts kept at most. */
+const kept = 4;
+
+interface Entry {
+  /** What the rollout has to be like for the entry to hold. */
+  stamp: string;
+  read: Promise<RecordedRollout>;
+}
+
+/** Reads rollouts, and keeps the last ones: their calls are looked at one after another. */
+export class RecordedRollouts {
+  private readonly store: Store;
+  private readonly entries = new Map<string, Entry>();
+
+  constructor(store: Store) {
+    this.store = store;
+  }
+
+  /** @throws DetailError 404 */
+  async get(id: string): Promise<RecordedRollout> {
+    const rollout = await this.store.rollout(id);
+    if (rollout === null) throw new DetailError(404, `Rollout not found: ${id}`);
+    const { state, version, created_at: created } = rollout.status;
+    // What has ended changes with a patch at most; what runs changes with anything.
+    const stamp = `${created} ${version} ${isTerminal(state) ? "" : await this.store.seq()}`;
+    let entry = this.entries.get(id);
+    if (entry?.stamp !== stamp) {
+      entry = { stamp, read: this.store.calls(id).then((calls) => linked(rollout, calls)) };
+      entry.read.catch(() => this.entries.delete(id));
+    }
+    this.entries.delete(id);
+    this.entries.set(id, entry);
+    for (const oldest of [...this.entries.keys()].slice(0, -kept)) this.entries.delete(oldest);
+    return entry.read;
+  }
+
+  /** A call of a rollout, with its index. @throws DetailError 404 */
+  async call(id: string, callId: string): Promise<{ recorded: RecordedRollout; call: CallRecord; index: number }> {
+    const recorded = await this.get(id);
+    const index = recorded.calls.findIndex((call) => call.id === callId);
+    const call = recorded.calls[index];
+    if (call === undefined) throw new DetailError(404, `Rollout ${id} has no call ${callId}`);
+    return { recorded, call, index };
+  }
+}
