@@ -1,0 +1,74 @@
+import type { AgentReport, AgentSignal, AgentStart } from "../../schema/agent_worker.ts";
+import { PendingWork } from "./pending_work.ts";
+import { redirectConsole, type WorkerProcess, workerProcess } from "./process_object.ts";
+
+/** Turns of the event loop without work after which a program has ended: what else there is takes no longer. */
+const quietTurns = 3;
+const turnMs = 4;
+
+interface WorkerScope {
+  postMessage(message: AgentReport): void;
+  addEventListener(type: "message", receive: (event: MessageEvent) => void): void;
+}
+
+/** Answers a program's requests to its gateway. */
+export type GatewayFetch = (gateway: NonNullable<AgentStart["gateway"]>) => (request: Request) => Promise<Response>;
+
+/**
+ * Runs the script that the first message names in this worker as a process would: `process`, a console that is its
+ * output, an end when nothing is left to do. The script itself is an unchanged bundle.
+ */
+export function runWorkerProgram(connect: GatewayFetch): void {
+  const scope = globalThis as unknown as WorkerScope;
+  let running: WorkerProcess | null = null;
+  scope.addEventListener("message", ({ data }: MessageEvent<AgentStart | AgentSignal>) => {
+    if (data.kind === "agent_signal") running?.signal(data.signal);
+    else running ??= begin(data, (report) => scope.postMessage(report), connect);
+  });
+}
+
+function begin(start: AgentStart, report: (message: AgentReport) => void, connect: GatewayFetch): WorkerProcess {
+  const running = workerProcess(start, report);
+  const work = new PendingWork();
+  Object.assign(globalThis, { process: running.process, global: globalThis });
+  redirectConsole((stream, text) => {
+    const { stdout, stderr } = running.process as Record<"stdout" | "stderr", { write(text: string): void }>;
+    (stream === "stdout" ? stdout : stderr).write(text);
+  });
+  const { gateway } = start;
+  const send = gateway === null ? null : connect(gateway);
+  work.watchFetch((request) =>
+    send !== null && gateway !== null && request.url.startsWith(gateway.url) ? send(request) : null,
+  );
+  work.watchTimers();
+  globalThis.addEventListener("error", (event) => {
+    event.preventDefault();
+    running.crash(event.error ?? event.message, "uncaughtException");
+  });
+  globalThis.addEventListener("unhandledrejection", (event) => {
+    event.preventDefault();
+    running.crash(event.reason, "unhandledRejection");
+  });
+  void run(start.script, running, work);
+  return running;
+}
+
+async function run(script: string, running: WorkerProcess, work: PendingWork): Promise<void> {
+  try {
+    await import(script);
+  } catch (thrown) {
+    running.crash(thrown, "uncaughtException");
+    return;
+  }
+  for (;;) {
+    await idle(work);
+    running.beforeExit();
+    if (work.isIdle) break;
+  }
+  running.end(running.exitCode());
+}
+
+/** Resolves once there has been no work for some turns. */
+async function idle(work: PendingWork): Promise<void> {
+  for (let quiet = 0; quiet < quietTurns; quiet = work.isIdle ? quiet + 1 : 0) await work.sleep(turnMs);
+}
