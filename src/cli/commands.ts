@@ -12,10 +12,12 @@ export const commands: CommandTable = {
   demo: () => import("./demo.ts"),
   export: () => import("./export.ts"),
   inspect: () => import("./inspect.ts"),
+  lesson: () => import("./lesson.ts"),
   golden: () => import("./golden.ts"),
   score: () => import("./score.ts"),
   sft: () => import("./sft.ts"),
   "init-model": () => import("./init_model.ts"),
+  relay: () => import("./relay.ts"),
   page: () => import("./page.ts"),
   bench: () => import("./bench.ts"),
 };

@@ -1,5 +1,5 @@
 import { asLeydenError } from "../core/errors.ts";
-import { isTerminal } from "../schema/rollout.ts";
+import { isExternallyRun, isTerminal } from "../schema/rollout.ts";
 import type { RolloutChange } from "../schema/rollout_client.ts";
 import type { Rollout } from "../schema/wire.ts";
 import { AttemptDriver } from "./attempt_driver.ts";
@@ -112,7 +112,7 @@ export class Controller {
 
   private admit(rollout: Rollout): void {
     const id = rollout.rollout_id;
-    if (this.stopping || this.queue.has(id) || this.active.has(id)) return;
+    if (this.stopping || this.queue.has(id) || this.active.has(id) || isExternallyRun(rollout)) return;
     const left = new AbortController();
     this.queue.set(id, { rollout, left });
     const { queueMs } = this.options.limits;

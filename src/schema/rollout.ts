@@ -37,6 +37,14 @@ export function newRollout(create: RolloutCreate, id: string, now: number): Roll
   };
 }
 
+/** Metadata of a rollout whose program somebody else starts. */
+export const externallyRun = { runner: "external" } as const;
+
+/** True for a rollout whose program somebody else starts: controllers leave it alone. */
+export function isExternallyRun({ metadata }: Pick<Rollout, "metadata">): boolean {
+  return metadata.runner === externallyRun.runner;
+}
+
 /** True for states without an exit. */
 export function isTerminal(state: RolloutState): state is "succeeded" | "failed" {
   return state === "succeeded" || state === "failed";

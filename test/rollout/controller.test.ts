@@ -27,6 +27,17 @@ describe("starting", () => {
     expect((await rig.rollout("late")).status).toMatchObject({ state: "running", last_attempt_id: "0" });
   });
 
+  it("leaves alone what somebody else runs", async () => {
+    const { rig, runner } = fakeRig({});
+    await rig.enqueue("theirs", { metadata: { runner: "external" } });
+    await rig.enqueue("ours");
+    rig.start();
+    await runner.started("ours/0");
+    await settle();
+    expect(runner.ids).toEqual(["ours/0"]);
+    expect((await rig.rollout("theirs")).status.state).toBe("queuing");
+  });
+
   it("never runs more than its concurrency, in order of creation", async () => {
     const { rig, runner } = fakeRig({ concurrency: 2 });
     for (const id of ["a", "b", "c", "d"]) await rig.enqueue(id);

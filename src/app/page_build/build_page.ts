@@ -48,7 +48,7 @@ function listOf(files: ReadonlyMap<string, Uint8Array>): string {
 /** Builds the page as a folder of files for any static host. @throws PageBuildError */
 export async function buildPageFolder(esbuild: Esbuild, root: string): Promise<BuiltPage> {
   const bundler = new PageBundler(esbuild, root, "folder");
-  const script = await bundler.bundle(join(root, pageSource, "boot.ts"));
+  const script = await bundler.bundle(join(root, pageSource, "boot.tsx"));
   const style = await bundler.bundle(join(root, pageSource, "page.css"));
   const template = await readFile(join(root, pageSource, "index.html"), "utf8");
   const modules = script.initial.filter((name) => name !== script.name);
@@ -66,11 +66,23 @@ export async function buildPageFolder(esbuild: Esbuild, root: string): Promise<B
     files.set("sw.js", encoded((await bundler.bundleAlone(worker, { format: "iife", inject: [] })).code));
   }
   for (const [path, bytes] of examples) files.set(path, bytes);
+  for (const [path, bytes] of await reportFiles(esbuild, root)) files.set(path, bytes);
   files.set(pageAssetListPath, encoded(listOf(examples)));
   files.set(pageSettingPath, encoded(JSON.stringify(plainPageSetting)));
   files.set("licences.txt", encoded(await licencesOf(bundler.inputs, root)));
   const initial = ["index.html", ...[...script.initial, style.name].map((name) => `assets/${name}`)];
   return { files, initial };
+}
+
+/** What a report of a run is made of: the studio's code and style, each as one text. */
+async function reportFiles(esbuild: Esbuild, root: string): Promise<Map<string, Uint8Array>> {
+  const bundler = new PageBundler(esbuild, root, "single");
+  const script = await bundler.bundleAlone(join(root, "gateway/studio/client/report.ts"), { format: "iife" });
+  const style = await bundler.bundle(join(root, pageSource, "report.css"));
+  return new Map([
+    ["report.js", encoded(script.code)],
+    ["report.css", encoded(style.code)],
+  ]);
 }
 
 /** Text that may stand in a script element as it is: nothing in it ends the element or begins a comment. */
@@ -81,10 +93,11 @@ function scriptText(code: string): string {
 /** Builds the page as one document that works from a disk. @throws PageBuildError */
 export async function buildSingleFile(esbuild: Esbuild, root: string): Promise<Uint8Array> {
   const bundler = new PageBundler(esbuild, root, "single");
-  const script = scriptText((await bundler.bundle(join(root, pageSource, "boot.ts"))).code);
+  const script = scriptText((await bundler.bundle(join(root, pageSource, "boot.tsx"))).code);
   const style = await bundler.bundle(join(root, pageSource, "page.css"));
   const examples = await exampleFiles(bundler, root);
-  const packed = [...examples].map(([path, bytes]) => [path, gzipSync(bytes, { level: 9 }).toString("base64")]);
+  const carried = [...examples, ...(await reportFiles(esbuild, root))];
+  const packed = carried.map(([path, bytes]) => [path, gzipSync(bytes, { level: 9 }).toString("base64")]);
   const digest = createHash("sha256").update(script).digest("base64");
   const template = await readFile(join(root, pageSource, "index.html"), "utf8");
   const html = filled(template, {

@@ -1,0 +1,117 @@
+import { asLeydenError, LeydenError } from "../../core/errors.ts";
+import { decodeRelayFrame, encodeRelayFrame, type RelayFrame, relayCloseCodes } from "../../schema/relay.ts";
+
+/** A WebSocket as the relay uses it. */
+export interface RelaySocket {
+  send(bytes: Uint8Array<ArrayBuffer>): void;
+  close(code: number, reason: string): void;
+  onMessage(receive: (bytes: Uint8Array) => void): void;
+  onClose(closed: () => void): void;
+}
+
+/** A request on its way to the tab. */
+interface Pending {
+  readonly head: PromiseWithResolvers<Response>;
+  body: ReadableStreamDefaultController<Uint8Array> | null;
+}
+
+/** The tab is not there, or left before it had answered. */
+export class TabGoneError extends LeydenError {
+  constructor(message: string) {
+    super("tab_gone", message, { do: "Open the address that leyden relay printed, and keep that tab open." }, 3);
+  }
+}
+
+/** Requests to one tab and its answers, over one connection. */
+export class TabLink {
+  private readonly socket: RelaySocket;
+  private readonly pending = new Map<number, Pending>();
+  private next = 0;
+
+  constructor(socket: RelaySocket) {
+    this.socket = socket;
+    socket.onMessage((bytes) => this.receive(bytes));
+    socket.onClose(() => this.end());
+  }
+
+  /** Requests that wait for their answer or its end. */
+  get waiting(): number {
+    return this.pending.size;
+  }
+
+  /** Sends a request; its answer streams. @throws TabGoneError; LeydenError "tab_failed" */
+  ask(
+    request: Omit<Extract<RelayFrame, { kind: "request" }>, "kind" | "id">,
+    body: Uint8Array,
+    signal: AbortSignal,
+  ): Promise<Response> {
+    const id = this.next++;
+    const pending: Pending = { head: Promise.withResolvers(), body: null };
+    this.pending.set(id, pending);
+    const cancel = (): void => this.cancel(id);
+    signal.addEventListener("abort", cancel, { once: true });
+    this.socket.send(encodeRelayFrame({ kind: "request", id, ...request }, body));
+    return pending.head.promise;
+  }
+
+  /** Ends the connection; what waits fails. */
+  close(code: number, reason: string): void {
+    this.socket.close(code, reason);
+    this.end();
+  }
+
+  private cancel(id: number): void {
+    const pending = this.pending.get(id);
+    if (pending === undefined) return;
+    this.pending.delete(id);
+    this.socket.send(encodeRelayFrame({ kind: "cancel", id }));
+    pending.head.reject(new TabGoneError("The program left before its answer."));
+  }
+
+  private receive(bytes: Uint8Array): void {
+    try {
+      const { frame, payload } = decodeRelayFrame(bytes);
+      if ("id" in frame) this.answer(frame, payload);
+    } catch (thrown) {
+      this.close(relayCloseCodes.badMessage, asLeydenError(thrown).message.slice(0, 100));
+    }
+  }
+
+  private answer(frame: Extract<RelayFrame, { id: number }>, payload: Uint8Array): void {
+    const pending = this.pending.get(frame.id);
+    // The program may have gone while the tab was still answering.
+    if (pending === undefined) return;
+    if (frame.kind === "head") this.begin(frame, pending);
+    else if (frame.kind === "chunk") pending.body?.enqueue(payload.slice());
+    else if (frame.kind === "end") {
+      this.pending.delete(frame.id);
+      pending.body?.close();
+    } else if (frame.kind === "fail") {
+      this.pending.delete(frame.id);
+      fail(pending, new LeydenError("tab_failed", `The tab could not answer: ${frame.message}`, {}, 1));
+    }
+  }
+
+  private begin({ id, status, headers }: Extract<RelayFrame, { kind: "head" }>, pending: Pending): void {
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        pending.body = controller;
+      },
+      cancel: () => this.cancel(id),
+    });
+    const isEmpty = status === 204 || status === 304;
+    const init = { status, headers: headers.map(([name, value]): [string, string] => [name, value]) };
+    pending.head.resolve(new Response(isEmpty ? null : body, init));
+  }
+
+  private end(): void {
+    const gone = new TabGoneError("The tab was closed before it had answered.");
+    for (const pending of this.pending.values()) fail(pending, gone);
+    this.pending.clear();
+  }
+}
+
+function fail(pending: Pending, error: LeydenError): void {
+  pending.head.reject(error);
+  pending.body?.error(error);
+}

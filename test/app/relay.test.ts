@@ -1,0 +1,191 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { WebSocket } from "ws";
+import { Relay } from "../../src/app/relay/relay.ts";
+import { type ServedRelay, serveRelay } from "../../src/app/relay/relay_server.ts";
+import { systemEntropy } from "../../src/platform/clock.ts";
+import type { PageFiles } from "../../src/schema/page_files.ts";
+import {
+  decodeRelayFrame,
+  encodeRelayFrame,
+  type RelayFrame,
+  relayCloseCodes,
+  relaySocketPath,
+} from "../../src/schema/relay.ts";
+
+const key = "programs-key";
+const page: PageFiles = {
+  async get(path) {
+    const html = new TextEncoder().encode("<!doctype html><title>page</title>");
+    return path === "index.html" ? { bytes: html, type: "text/html; charset=utf-8", etag: '"1"' } : null;
+  },
+};
+
+let relay: Relay;
+let served: ServedRelay;
+const said: string[] = [];
+
+beforeAll(async () => {
+  relay = new Relay({ entropy: systemEntropy, page, key, say: (line) => said.push(line) });
+  served = await serveRelay(relay, 0);
+});
+afterAll(() => served.close());
+
+type Received = { frame: RelayFrame; payload: string };
+
+/** A tab: connects, and answers requests by a function. */
+async function openTab(token: string, answer: (request: Received, send: (f: RelayFrame, p?: string) => void) => void) {
+  const socket = new WebSocket(`${served.url.replace("http", "ws")}${relaySocketPath}`, { origin: served.url });
+  socket.binaryType = "arraybuffer";
+  const welcome = Promise.withResolvers<string>();
+  const closed = Promise.withResolvers<number>();
+  const send = (frame: RelayFrame, text?: string): void =>
+    socket.send(encodeRelayFrame(frame, text === undefined ? undefined : new TextEncoder().encode(text)));
+  socket.on("open", () => send({ kind: "hello", token }));
+  socket.on("close", (code) => {
+    closed.resolve(code);
+    welcome.reject(new Error(`closed ${code}`));
+  });
+  socket.on("message", (data) => {
+    const { frame, payload } = decodeRelayFrame(new Uint8Array(data as ArrayBuffer));
+    if (frame.kind === "welcome") welcome.resolve(frame.token);
+    else answer({ frame, payload: new TextDecoder().decode(payload) }, send);
+  });
+  welcome.promise.catch(() => undefined);
+  return { socket, welcome: welcome.promise, closed: closed.promise };
+}
+
+function call(path: string, init: RequestInit = {}): Promise<Response> {
+  return fetch(`${served.url}${path}`, {
+    method: "POST",
+    body: '{"messages":[]}',
+    ...init,
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json", ...init.headers },
+  });
+}
+
+describe("a relay", () => {
+  it("serves the page and nothing else without a key", async () => {
+    const root = await fetch(`${served.url}/`);
+    expect(root.url).toBe(`${served.url}/studio/`);
+    expect(await root.text()).toContain("<title>page</title>");
+    expect(root.headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
+    expect((await fetch(`${served.url}/studio/none.js`)).status).toBe(404);
+    expect((await fetch(`${served.url}/v1/models`)).status).toBe(401);
+  });
+
+  it("says that no tab is there, and refuses wrong keys, pages and hosts", async () => {
+    const absent = await call("/v1/chat/completions");
+    expect([absent.status, await absent.json()]).toMatchObject([
+      503,
+      { error: { code: "tab_gone", message: expect.stringContaining("Open the address that leyden relay printed") } },
+    ]);
+    expect((await call("/v1/models", { headers: { authorization: "Bearer no" } })).status).toBe(401);
+    expect((await call("/v1/models", { headers: { origin: "https://elsewhere.example" } })).status).toBe(403);
+    const rebound = new Request("http://evil.example/v1/models", { headers: { authorization: `Bearer ${key}` } });
+    expect((await relay.fetch(rebound)).status).toBe(403);
+  });
+
+  it("forwards requests without their keys and streams the answers", async () => {
+    const seen: Received[] = [];
+    const gate = Promise.withResolvers<void>();
+    const tab = await openTab(relay.nextToken, async (request, send) => {
+      seen.push(request);
+      if (request.frame.kind !== "request") return;
+      const { id } = request.frame;
+      send({ kind: "head", id, status: 200, headers: [["content-type", "text/event-stream"]] });
+      send({ kind: "chunk", id }, "data: one\n\n");
+      await gate.promise;
+      send({ kind: "chunk", id }, "data: 둘\n\n");
+      send({ kind: "end", id });
+    });
+    await tab.welcome;
+    const response = await call("/v1/chat/completions?key=secret&beta=true", { headers: { "x-extra": "kept" } });
+    const reader = response.body?.getReader();
+    expect(new TextDecoder().decode((await reader?.read())?.value)).toBe("data: one\n\n");
+    gate.resolve();
+    expect(new TextDecoder().decode((await reader?.read())?.value)).toBe("data: 둘\n\n");
+    expect((await reader?.read())?.done).toBe(true);
+    expect(seen[0]).toMatchObject({
+      frame: { kind: "request", method: "POST", path: "/v1/chat/completions?beta=true" },
+      payload: '{"messages":[]}',
+    });
+    const sent = seen[0]?.frame;
+    const names = new Map(sent?.kind === "request" ? sent.headers : []);
+    expect(names.get("x-extra")).toBe("kept");
+    expect(names.has("authorization")).toBe(false);
+    tab.socket.close();
+    await tab.closed;
+  });
+
+  it("takes a token once, and gives the connected tab the next", async () => {
+    const first = relay.nextToken;
+    const tab = await openTab(first, () => undefined);
+    const next = await tab.welcome;
+    expect(next).not.toBe(first);
+    expect(await (await openTab(first, () => undefined)).closed).toBe(relayCloseCodes.badToken);
+    const again = await openTab(next, () => undefined);
+    await again.welcome;
+    expect(await tab.closed).toBe(relayCloseCodes.replaced);
+    again.socket.close();
+    await again.closed;
+  });
+
+  it("refuses connections of other origins", async () => {
+    const socket = new WebSocket(`${served.url.replace("http", "ws")}${relaySocketPath}`, {
+      origin: "https://elsewhere.example",
+    });
+    expect(await new Promise((resolve) => socket.on("close", resolve))).toBe(relayCloseCodes.badToken);
+    const elsewhere = new WebSocket(`${served.url.replace("http", "ws")}/elsewhere`, { origin: served.url });
+    const refused = await new Promise<Error>((resolve) => elsewhere.on("error", resolve));
+    expect(refused.message).toContain("403");
+  });
+
+  it("tells the tab when a program leaves, and the program when the tab does", async () => {
+    const asked = Promise.withResolvers<void>();
+    const cancelled = Promise.withResolvers<void>();
+    const tab = await openTab(relay.nextToken, ({ frame }) => {
+      if (frame.kind === "request") asked.resolve();
+      if (frame.kind === "cancel") cancelled.resolve();
+    });
+    await tab.welcome;
+    const leaving = new AbortController();
+    const left = call("/v1/messages", { signal: leaving.signal }).catch(() => "left");
+    await asked.promise;
+    leaving.abort();
+    expect(await left).toBe("left");
+    await cancelled.promise;
+    const waiting = call("/v1/messages");
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    tab.socket.close();
+    expect((await waiting).status).toBe(503);
+  });
+
+  it("passes on that the tab failed, and ends a connection that talks nonsense", async () => {
+    const tab = await openTab(relay.nextToken, ({ frame }, send) => {
+      if (frame.kind === "request") send({ kind: "fail", id: frame.id, message: "no model is open" });
+    });
+    await tab.welcome;
+    const failed = await call("/v1/messages");
+    expect([failed.status, await failed.text()]).toEqual([502, expect.stringContaining("no model is open")]);
+    tab.socket.send("nonsense");
+    expect(await tab.closed).toBe(relayCloseCodes.badMessage);
+  });
+});
+
+describe("a relay's messages", () => {
+  it("carry any bytes after their line", () => {
+    const payload = new Uint8Array([10, 0, 255, 10]);
+    expect(decodeRelayFrame(encodeRelayFrame({ kind: "chunk", id: 3 }, payload))).toEqual({
+      frame: { kind: "chunk", id: 3 },
+      payload,
+    });
+    expect(decodeRelayFrame(encodeRelayFrame({ kind: "end", id: 3 })).payload).toHaveLength(0);
+  });
+
+  it.each(["", "{}", '{"kind":"chunk"}', '{"kind":"request","id":1,"method":"GET","path":"//","headers":[1]}'])(
+    "that are none are refused: %s",
+    (text) => {
+      expect(() => decodeRelayFrame(new TextEncoder().encode(text))).toThrow("is none of the relay's");
+    },
+  );
+});
