@@ -8,7 +8,7 @@ export function adapterEngine(engine: Engine, adapter: string): Engine {
     generate: (request) => engine.generate({ ...request, adapter }),
     score: (request) => engine.score({ ...request, adapter }),
     scoreRows: (request) => engine.scoreRows({ ...request, adapter }),
-    updateCritic: (request) => engine.updateCritic(request),
+    updateCritic: (request) => engine.updateCritic({ ...request, adapter }),
     accumulate: (request) => engine.accumulate({ ...request, adapter }),
     update: (request) => engine.update({ ...request, adapter }),
     drain: () => engine.drain(),

@@ -13,7 +13,7 @@ import type { ModelState } from "./engine_parts.ts";
 const optimizerFile = "optimizer.safetensors";
 
 /** Where a checkpoint keeps an adapter: a PEFT folder, the checkpoint itself when there is one adapter alone. */
-function prefixOf(name: string, count: number): string {
+export function prefixOf(name: string, count: number): string {
   return count === 1 ? "" : `${name}/`;
 }
 

@@ -21,6 +21,8 @@ export interface EngineOptions {
   referenceFolder: string;
   /** Folder the critic starts from, its own or a causal model's, or empty for none. */
   criticFolder: string;
+  /** Every policy that trains has a value head on its own hidden states. */
+  valueHead: boolean;
   /** Policy version of these weights. */
   version: number;
   /** False for a server that never trains: no gradients and no optimizer state are allocated. */
@@ -59,6 +61,7 @@ export const engineDefaults: Readonly<Omit<EngineOptions, "modelFolder">> = Obje
   optimizerFolder: "",
   referenceFolder: "",
   criticFolder: "",
+  valueHead: false,
   version: 0,
   train: true,
   contextLength: 0,

@@ -47,7 +47,7 @@ export interface EngineParts {
   clearGradients(adapter: string | undefined | null): void;
   /** Adds gradients of rows to those collected since the last step; nothing is added when rows are malformed. */
   accumulate(
-    request: Pick<AccumulateRequest, "rows" | "loss" | "adapter">,
+    request: Pick<AccumulateRequest, "rows" | "loss" | "value" | "adapter">,
     options: GradientOptions,
   ): Promise<Gradients>;
   /** One optimizer step on the request's rows, and on what was collected if it says so. */
@@ -58,12 +58,15 @@ export interface EngineParts {
   dispose(): void;
 }
 
+/** Files of a state that only further training takes: moments, and whatever values states. */
+const ofTraining = /(^|\/)(value_head_)?optimizer\.safetensors$|(^|\/)value_head\.safetensors$|^critic\//;
+
 /**
- * A state as a snapshot was asked for: without the optimizer's moments unless they are wanted. Weights change in updates
+ * A state as a snapshot was asked for: without what only training takes unless it is wanted. Weights change in updates
  * alone and each update keeps the state it left, so nothing is read back from the device a second time.
  */
 export function stateFor({ optimizer }: { optimizer: boolean }, state: ModelState): ModelState {
   if (optimizer) return state;
-  const { "optimizer.safetensors": _, ...files } = state.files;
-  return { ...state, files };
+  const kept = Object.entries(state.files).filter(([name]) => !ofTraining.test(name));
+  return { ...state, files: Object.fromEntries(kept) };
 }

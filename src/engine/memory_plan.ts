@@ -7,7 +7,7 @@ import { MemoryRehearsal, type Rehearsed } from "./memory_rehearsal.ts";
 /** What the division of device memory starts from. */
 export interface MemoryRequest extends Rehearsed {
   readonly budgetBytes: number;
-  /** Bytes of other models on the device: a reference policy, a critic with its state. */
+  /** Bytes of other models on the device, such as a reference policy. */
   readonly otherBytes: number;
   /** Tokens of a training micro-batch; default as many as fit, at most 8,192. */
   readonly microBatchTokens?: number;

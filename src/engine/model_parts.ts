@@ -6,43 +6,23 @@ import type { DecodeText } from "../infer/stops.ts";
 import { encodeSafetensors } from "../io/safetensors.ts";
 import { weightsSha256 } from "../io/weights_hash.ts";
 import type { Adapter } from "../model/lora/adapter.ts";
-import { defaultBudgetBytes } from "../model/memory_budget.ts";
 import type { Model } from "../model/model.ts";
-import type { Decoder } from "../model/policy.ts";
+import type { ValueHead } from "../model/value_head.ts";
 import { pageTokens } from "../ops/kv_pages.ts";
 import type { AccumulateRequest, EngineInfo, ScoreRequest, ScoreResult, UpdateRequest } from "../schema/engine.ts";
 import type { CriticResult, CriticUpdateRequest, ScoreRowsRequest, ScoreRowsResult } from "../schema/row_scores.ts";
 import type { ConstraintCompiler } from "../schema/token_constraint.ts";
 import { Critic } from "../train/critic.ts";
+import type { PolicyValueHead } from "../train/policy_value_head.ts";
 import { ReferencePolicy } from "../train/reference_policy.ts";
 import { recordLogprobs, type StepResult } from "../train/trainer.ts";
-import { adapterCheckpoint } from "./adapter_files.ts";
+import { adapterCheckpoint, prefixOf } from "./adapter_files.ts";
 import { criticFiles } from "./critic_files.ts";
-import type { EngineOptions } from "./engine_options.ts";
 import type { EngineParts, GradientOptions, Gradients, ModelState } from "./engine_parts.ts";
-import { type MemoryPlan, type MemoryRequest, planMemory } from "./memory_plan.ts";
+import { type MemoryPlan, planMemory } from "./memory_plan.ts";
+import { type ModelPartsDeps, memoryRequest } from "./model_parts_deps.ts";
 import { Policies } from "./policies.ts";
-
-/** What a model on an open device becomes an engine's parts with. */
-export interface ModelPartsDeps {
-  readonly model: Model;
-  /** Adapters beside it, the default first. */
-  readonly adapters?: readonly Adapter[];
-  /** Where an adapter's folder says its model is. */
-  readonly basePath?: string;
-  /** The frozen policy that KL terms are measured against, on the same device; null when there are none. */
-  readonly reference?: Decoder | null;
-  /** A critic's model, on the same device; null when none learns. */
-  readonly critic?: Model | null;
-  readonly options: EngineOptions;
-  readonly clock: Clock;
-  readonly decodeText: DecodeText;
-  /** Makes what replies must match; absent where there is no tokenizer. */
-  readonly constraints?: ConstraintCompiler | undefined;
-}
-
-/** A critic's parameters with their gradients and two moments. */
-const criticShare = 4;
+import { savedValueHead } from "./value_head_files.ts";
 
 /** The real parts: runner, trainer and scorer of one model on one device. */
 export class ModelParts implements EngineParts {
@@ -59,10 +39,21 @@ export class ModelParts implements EngineParts {
   private readonly basePath: string;
   private readonly reference: ReferencePolicy | null;
   private readonly critic: Critic | null;
+  private readonly valueHeads: readonly ValueHead[];
 
   /** @throws LeydenError of the memory plan when the model does not fit; DeviceError "device_memory" */
   constructor(deps: ModelPartsDeps) {
-    const { model, reference, critic, options, clock, decodeText, adapters = [], basePath = "" } = deps;
+    const {
+      model,
+      reference,
+      critic,
+      options,
+      clock,
+      decodeText,
+      adapters = [],
+      basePath = "",
+      valueHeads = [],
+    } = deps;
     const { device, description: d } = model;
     const plan = planMemory(memoryRequest(deps));
     this.memory = plan;
@@ -91,9 +82,9 @@ export class ModelParts implements EngineParts {
     };
     const { microBatchTokens, recomputedLayers } = plan;
     const { maxSequences, prefillTokens, burst, kvFormat } = options;
+    this.valueHeads = valueHeads;
     this.policies = new Policies({
-      model,
-      adapters,
+      ...{ model, adapters, valueHeads },
       inference: { pageCount: this.pageCount, kvFormat, contextLength, maxSequences, prefillTokens, burst },
       training: options.train ? { microBatchTokens, recomputedLayers, moments: options.optimizerStates, clock } : null,
       scoredTokens: this.info.microBatchTokens || contextLength,
@@ -110,6 +101,14 @@ export class ModelParts implements EngineParts {
   /** The same for the critic's. */
   async restoreCritic(bytes: Uint8Array): Promise<void> {
     await this.critic?.restoreOptimizer(bytes);
+  }
+
+  /** The same for the value heads', in the order of their policies. */
+  async restoreValueHeads(moments: readonly (Uint8Array | undefined)[]): Promise<void> {
+    for (const [i, { trainer }] of this.policies.trainers.entries()) {
+      const bytes = moments[i];
+      if (bytes !== undefined) await trainer.valueHead?.restoreOptimizer(bytes);
+    }
   }
 
   prefill(parts: readonly PrefillPart[]): Promise<Drawn[]> {
@@ -138,17 +137,19 @@ export class ModelParts implements EngineParts {
   }
 
   async scoreRows({ rows, temperature, adapter, ...asked }: ScoreRowsRequest): Promise<ScoreRowsResult> {
-    const own = asked.policy ? await this.policies.at(adapter).rowScorer.score(rows, temperature) : null;
+    const { rowScorer } = this.policies.at(adapter);
+    const { values } = asked;
+    const own = asked.policy ? await rowScorer.score(rows, temperature, { values }) : null;
     return {
       logprobs: own?.logprobs ?? null,
       entropies: own?.entropies ?? null,
       refLogprobs: asked.reference ? await this.requireReference().logprobs(rows, temperature) : null,
-      values: asked.values ? await this.requireCritic().values(rows) : null,
+      values: values ? (own?.values ?? (await this.requireCritic(adapter).values(rows))) : null,
     };
   }
 
-  updateCritic({ rows, ...how }: CriticUpdateRequest): Promise<CriticResult> {
-    return this.requireCritic().step(rows, how);
+  updateCritic({ rows, adapter, ...how }: CriticUpdateRequest): Promise<CriticResult> {
+    return this.requireCritic(adapter).step(rows, how);
   }
 
   clearGradients(adapter: string | undefined | null): void {
@@ -157,7 +158,7 @@ export class ModelParts implements EngineParts {
   }
 
   async accumulate(
-    { rows, loss, adapter }: Pick<AccumulateRequest, "rows" | "loss" | "adapter">,
+    { rows, loss, value, adapter }: Pick<AccumulateRequest, "rows" | "loss" | "value" | "adapter">,
     { between, fault }: GradientOptions,
   ): Promise<Gradients> {
     const trainer = this.policies.trainer(adapter);
@@ -171,12 +172,14 @@ export class ModelParts implements EngineParts {
     const faulty = fault === "nan-grad" ? rows.map(withNan) : rows;
     const wanted = loss.klCoef === 0 ? null : this.reference;
     const filled = wanted === null ? faulty : await wanted.fill(faulty, loss);
-    const { statistics, stats } = await trainer.addGradients(filled, loss, between && { between: pause });
+    const { statistics, stats } = await trainer.addGradients(filled, loss, { between: between && pause, value });
     return { ...statistics, logprobs: recordLogprobs(stats), trainMs: this.clock.monotonic() - start - othersMs };
   }
 
-  async step({ rows, loss, optimizer, accumulated, gradientScale, adapter }: UpdateRequest): Promise<StepResult> {
+  async step(request: UpdateRequest): Promise<StepResult> {
+    const { rows, loss, value, optimizer, accumulated, gradientScale, adapter } = request;
     return this.policies.trainer(adapter).step(rows, loss, optimizer, {
+      value,
       ...(accumulated === undefined ? {} : { accumulated }),
       ...(gradientScale === undefined ? {} : { gradientScale }),
     });
@@ -187,7 +190,19 @@ export class ModelParts implements EngineParts {
     const state = this.adapters.length > 0 ? await this.adapterState(optimizer) : await this.modelState(optimizer);
     const files = { ...state.files };
     if (optimizer && this.critic !== null) Object.assign(files, await criticFiles(this.critic));
+    if (optimizer) Object.assign(files, await this.savedHeads());
     return { ...state, files, optimizerSteps: trainers.reduce((n, { trainer }) => n + trainer.steps, 0) };
+  }
+
+  private async savedHeads(): Promise<Record<string, Uint8Array>> {
+    const files: Record<string, Uint8Array> = {};
+    for (const [i, { name, trainer }] of this.policies.trainers.entries()) {
+      const head = this.valueHeads[i];
+      if (head === undefined || trainer.valueHead === null) continue;
+      const prefix = name === undefined ? "" : prefixOf(name, this.adapters.length);
+      Object.assign(files, await savedValueHead(head, trainer.valueHead, prefix));
+    }
+    return files;
   }
 
   private async modelState(optimizer: boolean): Promise<Pick<ModelState, "files" | "weightsSha256">> {
@@ -222,11 +237,12 @@ export class ModelParts implements EngineParts {
     });
   }
 
-  /** @throws LeydenError "no_critic" */
-  private requireCritic(): Critic {
-    if (this.critic !== null) return this.critic;
+  /** The critic, or the head on the policy's own hidden states. @throws LeydenError "no_critic" */
+  private requireCritic(adapter: string | undefined): Critic | PolicyValueHead {
+    const critic = this.critic ?? this.policies.at(adapter).trainer?.valueHead;
+    if (critic) return critic;
     throw new LeydenError("no_critic", "This engine was opened without a critic.", {
-      do: "Open it with criticFolder.",
+      do: "Open it with criticFolder, or with valueHead.",
     });
   }
 
@@ -237,27 +253,6 @@ export class ModelParts implements EngineParts {
   dispose(): void {
     this.model.device.close();
   }
-}
-
-/** What the memory plan is to make room for: all that is on the device already beside the model and its adapters. */
-function memoryRequest({ model, adapters = [], reference, critic, options }: ModelPartsDeps): MemoryRequest {
-  const { caps, pool } = model.device;
-  const own = adapters.reduce((bytes, a) => bytes + a.parameters.bytes, model.parameters.bytes);
-  const { contextLength, maxSequences, prefillTokens, burst, kvFormat, recomputedLayers } = options;
-  const longest = Math.min(contextLength || model.description.contextLength, model.description.contextLength);
-  return {
-    budgetBytes: options.memoryBytes || defaultBudgetBytes(caps.deviceClass),
-    otherBytes: pool.usage.bytes - own + (criticShare - 1) * (critic?.parameters.bytes ?? 0),
-    caps,
-    config: model.config,
-    weights: model.type,
-    adapters: adapters.map((a) => ({ name: a.name, lora: a.config })),
-    training: options.train ? { reference: reference != null, moments: options.optimizerStates } : null,
-    inference: { contextLength: longest, maxSequences, prefillTokens, burst, kvFormat },
-    ...(options.microBatchTokens === 0 ? {} : { microBatchTokens: options.microBatchTokens }),
-    ...(options.kvTokens === 0 ? {} : { kvTokens: options.kvTokens }),
-    ...(recomputedLayers === "auto" ? {} : { recomputedLayers }),
-  };
 }
 
 /** The row with one advantage that is no number: its gradient is NaN. */

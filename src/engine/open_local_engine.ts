@@ -22,6 +22,7 @@ import { parseEngineFaults } from "./faults.ts";
 import { LocalEngine } from "./local_engine.ts";
 import { ModelParts } from "./model_parts.ts";
 import { openDecoder } from "./open_decoder.ts";
+import { openValueHeads, valueHeadMoments } from "./value_head_files.ts";
 
 /** What an engine needs of its platform. */
 export interface EngineHost {
@@ -93,18 +94,20 @@ async function openParts(
     const adapters = await openAdapters(host.files, model, options, state);
     const reference = await openReference(host.files, model, options);
     const critic = await openCriticModel(host.files, device, options, state);
+    const valueHeads = await openValueHeads(host.files, model, options, state);
     const { decodeText, files } = text;
     const { vocabSize } = model.description;
     const { grammars } = host;
     const constraints = files && grammars && new GrammarConstraints(files, vocabSize, grammars);
     const parts = new ModelParts({
-      ...{ model, adapters, reference, critic, options, decodeText, constraints: constraints ?? undefined },
+      ...{ model, adapters, reference, critic, valueHeads, options, decodeText, constraints: constraints ?? undefined },
       clock: host.clock,
       basePath: host.files.absolute(options.modelFolder),
     });
     await restoreOptimizers(host.files, parts, options, state);
     const criticSaved = await criticMoments(host.files, options, state);
     if (criticSaved !== undefined) await parts.restoreCritic(criticSaved);
+    await parts.restoreValueHeads(await valueHeadMoments(host.files, options, state));
     await device.idle();
     const modelMs = host.clock.monotonic() - startMs - deviceMs;
     parts.info = { ...parts.info, openSeconds: { device: deviceMs / 1000, model: modelMs / 1000 } };

@@ -5,6 +5,7 @@ import type { Adapter } from "../model/lora/adapter.ts";
 import type { Model } from "../model/model.ts";
 import type { Policy } from "../model/policy.ts";
 import { Scorer } from "../model/scorer.ts";
+import type { ValueHead } from "../model/value_head.ts";
 import { baseAdapter } from "../schema/lora.ts";
 import { RowScorer } from "../train/score_rows.ts";
 import { Trainer, type TrainerOptions } from "../train/trainer.ts";
@@ -15,6 +16,8 @@ export interface PoliciesDeps {
   readonly model: Model;
   readonly adapters: readonly Adapter[];
   readonly inference: RunnerOptions;
+  /** A value head for each adapter, or for the model where there is none; empty when none learns. */
+  readonly valueHeads: readonly ValueHead[];
   /** Null when nothing is trained. */
   readonly training: TrainerOptions | null;
   /** Longest row that is scored. */
@@ -30,11 +33,17 @@ class ServedPolicy {
   private ownScorer: Scorer | undefined;
   private ownRowScorer: RowScorer | undefined;
 
-  constructor(policy: Policy, deps: PoliciesDeps, trains: boolean, shared: InferenceRunner | undefined) {
+  /** `head`: what values the policy's states, if anything; `trains`: false for the model beside its adapters. */
+  constructor(
+    policy: Policy,
+    deps: PoliciesDeps,
+    { trains, head, shared }: { trains: boolean; head: ValueHead | undefined; shared?: InferenceRunner },
+  ) {
     this.policy = policy;
     this.deps = deps;
     this.runner = new InferenceRunner(policy, deps.inference, shared);
-    this.trainer = trains && deps.training !== null ? new Trainer(policy, deps.training) : null;
+    const own = head === undefined ? {} : { valueHead: head };
+    this.trainer = trains && deps.training !== null ? new Trainer(policy, { ...deps.training, ...own }) : null;
   }
 
   get scorer(): Scorer {
@@ -43,7 +52,7 @@ class ServedPolicy {
   }
 
   get rowScorer(): RowScorer {
-    this.ownRowScorer ??= new RowScorer(this.policy, this.deps.scoredTokens);
+    this.ownRowScorer ??= new RowScorer(this.policy, this.deps.scoredTokens, this.trainer?.valueHead?.tensors);
     return this.ownRowScorer;
   }
 }
@@ -59,12 +68,14 @@ export class Policies {
 
   /** @throws LeydenError "frozen_weights"; DeviceError "device_memory" */
   constructor(deps: PoliciesDeps) {
-    const { model, adapters } = deps;
+    const { model, adapters, valueHeads } = deps;
     this.names = adapters.map((a) => a.name);
-    const base = new ServedPolicy(model, deps, adapters.length === 0, undefined);
+    const alone = adapters.length === 0;
+    const base = new ServedPolicy(model, deps, { trains: alone, head: alone ? valueHeads[0] : undefined });
     this.served.set(baseAdapter, base);
-    for (const adapter of adapters) {
-      this.served.set(adapter.name, new ServedPolicy(new AdaptedModel(model, adapter), deps, true, base.runner));
+    for (const [i, adapter] of adapters.entries()) {
+      const how = { trains: true, head: valueHeads[i], shared: base.runner };
+      this.served.set(adapter.name, new ServedPolicy(new AdaptedModel(model, adapter), deps, how));
     }
   }
 

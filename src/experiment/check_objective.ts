@@ -46,9 +46,9 @@ function checkPolicies({ policies, loraRank, critic }: TrainConfig): void {
       do: "Set train.loraRank, for example to 16, or leave train.policies empty.",
     });
   }
-  if (policies.length > 1 && critic !== "none") {
+  if (policies.length > 1 && critic === "separate") {
     throw new ConfigError(`train.critic is ${critic}; one critic cannot judge ${policies.length} policies.`, {
-      do: "Use an estimator without a critic, or train one policy.",
+      do: "Set train.critic to head, use an estimator without a critic, or train one policy.",
     });
   }
 }
@@ -76,7 +76,7 @@ function checkAdvantage({ advantage, advantageOptions, critic, level }: TrainCon
   }
   if (needsValues(config) && critic === "none") {
     throw new ConfigError(`train.advantage is ${advantage}, which takes values from a critic; train.critic is none.`, {
-      do: "Set train.critic to separate.",
+      do: "Set train.critic to head or separate.",
     });
   }
 }

@@ -2,7 +2,7 @@ import type { AdvantageConfig } from "../rl/advantages/registry.ts";
 import type { BatchOptions } from "../rl/batch/batch_input.ts";
 import type { RejectionOptions } from "../rl/correction/rejection.ts";
 import type { Normalisation } from "../rl/normalisation.ts";
-import type { LossConfig, OptimizerConfig } from "../schema/loss.ts";
+import type { LossConfig, OptimizerConfig, ValueLossConfig } from "../schema/loss.ts";
 import type { TrainConfig } from "../schema/train_config.ts";
 
 /** What one update optimises and how: a configuration's training section as batch, engine and critic take it. */
@@ -12,8 +12,10 @@ export interface Objective {
   readonly adapter?: string;
   readonly loss: LossConfig;
   readonly optimizer: OptimizerConfig;
-  /** The critic's step; null without one. */
+  /** A step of the critic alone: each of a separate one, and a value head's while the policy rests; null for none. */
   readonly critic: { readonly optimizer: OptimizerConfig; readonly clipRange: number } | null;
+  /** The value loss in the policy's own steps; null without a value head, or while only that learns. */
+  readonly value: ValueLossConfig | null;
   readonly epochs: number;
   /** False in updates in which only the critic learns. */
   readonly trainsPolicy: boolean;
@@ -65,6 +67,9 @@ export function objectiveOf(t: TrainConfig, place: UpdatePlace): Objective {
   const { temperature, clipLow, clipHigh, dualClip, klKind, entropyCoef } = t;
   const { learningRate, beta1, beta2, eps, weightDecay, maxGradNorm } = t;
   const optimizer = { learningRate, beta1, beta2, eps, weightDecay, maxGradNorm };
+  const ofCritic = { ...optimizer, learningRate: t.criticLearningRate };
+  const { valueClip: clipRange, valueCoef: coef, valueGradient: gradient } = t;
+  const trainsPolicy = place.update > t.criticWarmup;
   return {
     batch: batchOptions(t, place),
     loss: {
@@ -73,11 +78,10 @@ export function objectiveOf(t: TrainConfig, place: UpdatePlace): Objective {
       klCoef: t.klIn === "loss" ? place.klCoef : 0,
     },
     optimizer,
-    critic:
-      t.critic === "none"
-        ? null
-        : { optimizer: { ...optimizer, learningRate: t.criticLearningRate }, clipRange: t.valueClip },
+    critic: t.critic === "none" || (t.critic === "head" && trainsPolicy) ? null : { optimizer: ofCritic, clipRange },
+    value:
+      t.critic === "head" && trainsPolicy ? { coef, clipRange, gradient, learningRate: ofCritic.learningRate } : null,
     epochs: t.epochs,
-    trainsPolicy: place.update > t.criticWarmup,
+    trainsPolicy,
   };
 }

@@ -65,14 +65,14 @@ export async function takeUpdate(
     for (const [i, { from, to }] of batch.steps.entries()) {
       const rows = batch.rows.slice(from, to);
       const name = `${id}-${epoch}-${i}`;
+      const of = objective.adapter === undefined ? {} : { adapter: objective.adapter };
       if (objective.critic !== null && rows.length > 0) {
-        criticSteps.push(await engine.updateCritic({ id: `${name}-critic`, rows, ...objective.critic }));
+        criticSteps.push(await engine.updateCritic({ id: `${name}-critic`, rows, ...objective.critic, ...of }));
       }
       if (!objective.trainsPolicy) continue;
-      const { loss, optimizer, adapter } = objective;
-      steps.push(
-        await engine.update({ id: name, rows, loss, optimizer, ...(adapter === undefined ? {} : { adapter }) }),
-      );
+      const { loss, optimizer, value } = objective;
+      const valued = value === null ? {} : { value };
+      steps.push(await engine.update({ id: name, rows, loss, optimizer, ...valued, ...of }));
     }
   }
   const whole = { rows: [...prepared.rows], origins: batch.origins };
@@ -107,11 +107,24 @@ export function stepMetrics({
     ...(steps.some((s) => s.kl !== undefined) ? { "actor/kl_loss": meanOf(steps, (s) => s.kl ?? 0) } : {}),
     "timing_s/update_actor": steps.reduce((sum, s) => sum + s.trainMs, 0) / 1000,
   };
-  if (criticSteps.length === 0) return policy;
+  return { ...policy, ...criticMetrics(criticSteps), ...valueMetrics(steps) };
+}
+
+function criticMetrics(steps: readonly CriticResult[]): Record<string, number> {
+  if (steps.length === 0) return {};
   return {
-    ...policy,
-    "critic/vf_loss": meanOf(criticSteps, (s) => s.loss),
-    "critic/vf_clipfrac": meanOf(criticSteps, (s) => s.clipFrac),
-    "critic/grad_norm": meanOf(criticSteps, (s) => s.gradNorm),
+    "critic/vf_loss": meanOf(steps, (s) => s.loss),
+    "critic/vf_clipfrac": meanOf(steps, (s) => s.clipFrac),
+    "critic/grad_norm": meanOf(steps, (s) => s.gradNorm),
+  };
+}
+
+/** A value head's numbers in the policy's steps, whose gradient norm is its own too. */
+function valueMetrics(steps: readonly UpdateResult[]): Record<string, number> {
+  const values = steps.flatMap(({ value }) => (value === undefined ? [] : [value]));
+  if (values.length === 0) return {};
+  return {
+    "critic/vf_loss": meanOf(values, (v) => v.loss),
+    "critic/vf_clipfrac": meanOf(values, (v) => v.clipFrac),
   };
 }

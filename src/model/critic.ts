@@ -12,7 +12,7 @@ const scoreShapes = (width: number): Readonly<Record<string, readonly number[]>>
 });
 
 /** config.json of the critic that shares a causal model's decoder; a critic's own stays as it is. */
-function criticConfig(config: HfConfig): HfConfig {
+export function criticConfig(config: HfConfig): HfConfig {
   const architectures = config.architectures.map(criticArchitecture);
   const raw = { ...config.raw, architectures, num_labels: 1, tie_word_embeddings: false };
   return { ...config, architectures, tieWordEmbeddings: false, raw };

@@ -2,6 +2,7 @@ import { PlanBuilder } from "../gpu/plan_builder.ts";
 import { attentionBlocks } from "../ops/attention/blocks.ts";
 import { scoreHead } from "../ops/loss_head.ts";
 import { lossValues } from "../ops/loss_settings.ts";
+import { type ValueHeadTensors, valueHead } from "../ops/value_head.ts";
 import { recordDecoder, recordPackedInputs } from "./forward.ts";
 import type { PackedTokens } from "./forward_outputs.ts";
 import { lossHeadChunkBytes } from "./memory_budget.ts";
@@ -17,27 +18,36 @@ export interface ScoredRecords {
   readonly target: Uint32Array;
 }
 
+/** What a pass says of its records: statistics (R,8), and those of a value head (R,4) where it has one. */
+export interface ScoreStatistics {
+  readonly stats: Float32Array;
+  readonly values: Float32Array | null;
+}
+
 /** The trainer's forward pass without a loss: statistics of prediction records over packed tokens. */
 export class ScorePlan {
   private readonly model: Decoder;
+  private readonly head: ValueHeadTensors | null;
   private readonly plan: SizedPlan;
 
-  /** `maxTokens`: most tokens of one run. */
-  constructor(model: Decoder, maxTokens: number) {
+  /** `maxTokens`: most tokens of one run; `head`: values the hidden states in the same pass. */
+  constructor(model: Decoder, maxTokens: number, head: ValueHeadTensors | null = null) {
     this.model = model;
+    this.head = head;
     this.plan = new SizedPlan((sizes) => this.record(sizes).build(), maxTokens);
   }
 
-  /** Statistics (R,8) of the records; logits are divided by `temperature`. */
+  /** Statistics of the records; logits are divided by `temperature`. */
   async run(
     { ids, pos, end }: PackedTokens,
     { src, target }: ScoredRecords,
     temperature: number,
-  ): Promise<Float32Array> {
+  ): Promise<ScoreStatistics> {
     const plan = await this.plan.of({ tokens: ids.length, records: src.length });
-    const values = { T: ids.length, R: src.length, ...lossValues({ ...noLoss, temperature }) };
-    const { stats } = await plan.run(values, { ids, pos, end, blockEnd: attentionBlocks(end), src, target });
-    return stats as Float32Array;
+    const loss = lossValues({ ...noLoss, temperature });
+    const values = { T: ids.length, R: src.length, ...loss, "value.clip_range": 0 };
+    const read = await plan.run(values, { ids, pos, end, blockEnd: attentionBlocks(end), src, target });
+    return { stats: read.stats as Float32Array, values: (read.values as Float32Array | undefined) ?? null };
   }
 
   dispose(): void {
@@ -54,11 +64,16 @@ export class ScorePlan {
     const R = plan.dim("R", records);
     const { hidden } = recordDecoder(plan, this.model, recordPackedInputs(plan, plan.dim("T", tokens)));
     const zeros = plan.input("zeros", [R]);
+    const src = plan.input("src", [R], "u32");
     const inputs = {
       ...{ h: hidden, w: this.model.weights.head },
-      ...{ src: plan.input("src", [R], "u32"), target: plan.input("target", [R], "u32") },
+      ...{ src, target: plan.input("target", [R], "u32") },
       ...{ weight: zeros, advantage: zeros, oldLogprob: zeros, refLogprob: zeros },
     };
+    if (this.head !== null) {
+      const unlearned = { weight: zeros, oldValue: zeros, returns: zeros };
+      plan.output("values", valueHead(plan, { h: hidden, ...this.head, src, ...unlearned }));
+    }
     plan.output("stats", scoreHead(plan, inputs, { chunkBytes: lossHeadChunkBytes }));
     return plan;
   }

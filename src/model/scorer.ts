@@ -54,7 +54,7 @@ export class Scorer {
     const src = Uint32Array.from(ids.keys()).filter((t) => t + 1 < (end[t] as number));
     if (src.length === 0) return sequences.map((s) => emptyScore(s.length));
     const target = src.map((t) => ids[t + 1] as number);
-    const stats = await this.plan.run(tokens, { src, target }, temperature);
+    const { stats } = await this.plan.run(tokens, { src, target }, temperature);
     let record = 0;
     return sequences.map(({ length }) => {
       const result = emptyScore(length);

@@ -8,6 +8,7 @@ import { lossKernels, settleKernel } from "./loss_kernels.ts";
 import { isCoupled, type LossKind, lossScalars } from "./loss_settings.ts";
 import { matmul } from "./matmul/matmul.ts";
 import type { Extent } from "./matmul/problem.ts";
+import { type RecordIndex, recordIndex } from "./record_index.ts";
 import { alignedRows, type RowWindow, rowWindows } from "./windows.ts";
 
 /** Sequences of records, for losses that couple the records of one. */
@@ -37,6 +38,16 @@ export interface LossHeadIn {
   readonly refLogprob: Tensor;
   /** Required by losses that couple the records of a sequence. */
   readonly units?: LossUnits;
+}
+
+/** Where the gradients of the loss head go. */
+export interface LossGradients {
+  /** Accumulates; without it the head is frozen. */
+  readonly w?: Tensor | undefined;
+  /** Accumulates; without it the gradient of h is fresh. */
+  readonly h?: Tensor | undefined;
+  /** The records of each hidden row, where another head of the plan takes them too. */
+  readonly index?: RecordIndex | undefined;
 }
 
 /** Options of the loss head. */
@@ -75,14 +86,13 @@ export function scoreHead(plan: PlanBuilder, inputs: LossHeadIn, options?: Parti
  * Records the loss over all records with its gradients in one pass, so that no logits are kept or computed twice: logits
  * exist for one chunk of records at a time. Losses that couple the records of a sequence make two passes over the chunks
  * where there are several: log-probabilities, then the loss. Its numbers are the plan's values "loss.…" (`lossValues`),
- * and the plan has inputs "records.off" and "records.order" (`recordIndexInputs`).
- * `into.w` accumulates (without it the head is frozen); the gradient of h accumulates into `into.h` or is fresh.
+ * and the plan has the inputs of `recordIndex`, unless that is given.
  * @throws ShapeError when a shape does not fit.
  */
 export function lossHead(
   plan: PlanBuilder,
   inputs: LossHeadIn,
-  into: { readonly w?: Tensor; readonly h?: Tensor },
+  into: LossGradients,
   options?: Partial<LossHeadOptions>,
 ): LossHeadOut {
   return new Head(plan, inputs, { ...defaults, ...options }).record(into) as LossHeadOut;
@@ -128,7 +138,7 @@ class Head {
   }
 
   /** Records every chunk; with gradients when `into` is given. */
-  record(into: { readonly w?: Tensor; readonly h?: Tensor } | undefined): { stats: Tensor; dh?: Tensor } {
+  record(into: LossGradients | undefined): { stats: Tensor; dh?: Tensor } {
     const { plan, records, width } = this;
     const stats = plan.temp([records, 8], "loss_head.stats");
     const dhg = into && plan.temp([records, width], "loss_head.dhg");
@@ -142,7 +152,7 @@ class Head {
       if (dhg !== undefined) this.differentiate(chunk, dhg, into?.w);
       plan.cut();
     }
-    return { stats, dh: dhg && this.scatter(dhg, into?.h) };
+    return { stats, dh: dhg && into && this.scatter(dhg, into) };
   }
 
   /**
@@ -248,16 +258,11 @@ class Head {
     }
   }
 
-  private scatter(dhg: Tensor, into: Tensor | undefined): Tensor {
+  private scatter(dhg: Tensor, { h: into, index }: LossGradients): Tensor {
     const { plan, inputs, width } = this;
     const [tokens = 0] = inputs.h.shape;
     const dh = into ?? plan.temp(inputs.h.shape, "loss_head.dh");
-    const tensors = {
-      dhg,
-      off: plan.input("records.off", [dimMax(tokens) + 1], "u32"),
-      order: plan.input("records.order", [this.records], "u32"),
-      dh,
-    };
+    const tensors = { dhg, dh, ...(index ?? recordIndex(plan, tokens, this.records)) };
     const rows = { kind: "computed", max: dimMax(tokens), value: (v: PlanValues) => dimValue(tokens, v) } as const;
     this.overRows(lossKernels.scatter, rows, tensors, { width, fresh: into === undefined ? 1 : 0 });
     return dh;

@@ -1,9 +1,24 @@
 import type { PlanInputs } from "../gpu/plan.ts";
+import type { PlanBuilder } from "../gpu/plan_builder.ts";
+import { type Dim, dimMax, type Tensor } from "../gpu/tensor.ts";
 
-/**
- * Plan inputs of the loss head's gradient: which records predict from each of T hidden rows. Records of row t are
- * order[off[t]..off[t+1]), ascending.
- */
+/** Which of R records predict from each of T hidden rows: those of row t are order[off[t]..off[t+1]), ascending. */
+export interface RecordIndex {
+  /** (T+1) u32 */
+  readonly off: Tensor;
+  /** (R) u32 */
+  readonly order: Tensor;
+}
+
+/** The index as inputs of a plan, which `recordIndexInputs` fills; heads on the same rows share it. */
+export function recordIndex(plan: PlanBuilder, tokens: Dim, records: Dim): RecordIndex {
+  return {
+    off: plan.input("records.off", [dimMax(tokens) + 1], "u32"),
+    order: plan.input("records.order", [records], "u32"),
+  };
+}
+
+/** What fills `recordIndex` for records on hidden rows `src` of T. */
 export function recordIndexInputs(src: ArrayLike<number>, tokens: number): PlanInputs {
   const off = new Uint32Array(tokens + 1);
   for (let r = 0; r < src.length; r++) {

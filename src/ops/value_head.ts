@@ -1,9 +1,10 @@
 import { kernel } from "../gpu/kernel.ts";
 import type { PlanBuilder } from "../gpu/plan_builder.ts";
 import { dimValue, linearGroups, type PlanValues, type ScalarArg } from "../gpu/plan_values.ts";
-import { type Dim, dimMax, requireDims, type Tensor } from "../gpu/tensor.ts";
+import { type Dim, requireDims, type Tensor } from "../gpu/tensor.ts";
 import { wgsl } from "../gpu/wgsl.gen.ts";
 import { rowGrid } from "./grid.ts";
+import { type RecordIndex, recordIndex } from "./record_index.ts";
 
 const records = ["src", "weight", "old_value", "target_value"] as const;
 const kernels = {
@@ -15,13 +16,17 @@ const kernels = {
 /** Columns of a record's statistics (R,4): value, weight * loss, whether the clip held, weight * dloss/dvalue. */
 export const valueColumns = { width: 4, value: 0, loss: 1, clipped: 2 } as const;
 
-/** Inputs of the value head: R records over T hidden rows. */
-export interface ValueHeadIn {
-  /** (T,C) */
-  readonly h: Tensor;
+/** A value head, or where its gradients go. */
+export interface ValueHeadTensors {
   /** (1,C) and (1) */
   readonly w: Tensor;
   readonly bias: Tensor;
+}
+
+/** Inputs of the value head: R records over T hidden rows. */
+export interface ValueHeadIn extends ValueHeadTensors {
+  /** (T,C) */
+  readonly h: Tensor;
   /** (R) u32: hidden row of each record. */
   readonly src: Tensor;
   /** (R) f32 each: weight of its loss, value before the step, value wanted. */
@@ -57,20 +62,21 @@ export function valueHead(plan: PlanBuilder, inputs: ValueHeadIn): Tensor {
 }
 
 /**
- * Records the gradients of `valueHead`: dh (T,C) fresh, `into.w` and `into.bias` accumulate. The plan has inputs
- * "records.off" and "records.order" (`recordIndexInputs`).
+ * Records the gradients of `valueHead`: dh (T,C) fresh, `into.w` and `into.bias` accumulate. The plan has the inputs of
+ * `recordIndex`, unless that is given.
  */
 export function backwardValueHead(
   plan: PlanBuilder,
-  { h, w, src }: ValueHeadIn,
+  inputs: ValueHeadIn,
   stats: Tensor,
-  into: { readonly w: Tensor; readonly bias: Tensor },
+  into: ValueHeadTensors,
+  index?: RecordIndex,
 ): Tensor {
+  const { h, w, src } = inputs;
   const [tokens = 0, width = 0] = h.shape;
   const [R = 0] = src.shape;
   const dh = plan.temp(h.shape, "value_head.dh");
-  const off = plan.input("records.off", [dimMax(tokens) + 1], "u32");
-  const order = plan.input("records.order", [R], "u32");
+  const { off, order } = index ?? recordIndex(plan, tokens, R);
   const grid = rowGrid(plan.device);
   plan.dispatch(kernels.spread, {
     tensors: { w, stats, off, order, dh },
@@ -78,6 +84,19 @@ export function backwardValueHead(
     constants: grid.constants,
     workgroups: (v) => grid.groups(dimValue(tokens, v)),
   });
+  accumulateValueHead(plan, inputs, stats, into);
+  return dh;
+}
+
+/** Records the gradients of the head alone: the hidden rows are taken as given. `into` accumulates. */
+export function accumulateValueHead(
+  plan: PlanBuilder,
+  { h, src }: ValueHeadIn,
+  stats: Tensor,
+  into: ValueHeadTensors,
+): void {
+  const [, width = 0] = h.shape;
+  const [R = 0] = src.shape;
   const columns = 32;
   plan.dispatch(kernels.gain, {
     tensors: { h, src, stats, dw: into.w, db: into.bias },
@@ -85,7 +104,6 @@ export function backwardValueHead(
     constants: { WG: columns, LANES: 1 },
     workgroups: linearGroups(Math.ceil(((width as number) + 1) / columns)),
   });
-  return dh;
 }
 
 /** The Dims fields over `rows` records or hidden rows. */

@@ -3,7 +3,8 @@
  * (structured clone) or stay in process. Every long call names an id; `cancel(id)` ends it.
  */
 
-import type { LossConfig, OptimizerConfig } from "./loss.ts";
+import type { DeviceTimeline } from "./device_timeline.ts";
+import type { LossConfig, OptimizerConfig, ValueLossConfig } from "./loss.ts";
 import type { CriticResult, CriticUpdateRequest, ScoreRowsRequest, ScoreRowsResult } from "./row_scores.ts";
 
 import type { ConstraintSpec } from "./token_constraint.ts";
@@ -148,6 +149,8 @@ export interface AccumulateRequest {
   adapter?: string;
   rows: readonly TrainRow[];
   loss: LossConfig;
+  /** The value loss of the policy's own head, where it has one: rows hold values and returns then. */
+  value?: ValueLossConfig;
 }
 
 /** Numbers of accumulated rows; `loss` and means are over these rows alone. */
@@ -160,6 +163,8 @@ export interface UpdateRequest {
   adapter?: string;
   rows: readonly TrainRow[];
   loss: LossConfig;
+  /** The value loss of the policy's own head, where it has one: rows hold values and returns then. */
+  value?: ValueLossConfig;
   optimizer: OptimizerConfig;
   /** True: `rows` come on top of what `accumulate` collected since the last step, which is dropped otherwise. */
   accumulated?: boolean;
@@ -188,6 +193,8 @@ export interface UpdateResult {
   logprobDiffMax: number;
   /** Mean estimate of the KL to the reference policy, where the loss has that term. */
   kl?: number;
+  /** Sum of weight * value loss, without its coefficient, and the share that was clipped; where a value head learns. */
+  value?: { loss: number; clipFrac: number };
   /** Number of prediction records. */
   tokens: number;
   /** Tokens that went through the model. */
@@ -255,6 +262,8 @@ export interface EngineSnapshot {
 export interface Engine {
   info(): Promise<EngineInfo>;
   stats(): Promise<EngineStats>;
+  /** What the device did when, from number `after` on; absent where no device is. */
+  timeline?(after: number): Promise<DeviceTimeline>;
   /** @throws LeydenError "context_length_exceeded" when prompt plus one token do not fit. */
   generate(request: GenerateRequest): Promise<GenerateResult>;
   score(request: ScoreRequest): Promise<ScoreResult>;

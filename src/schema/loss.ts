@@ -32,6 +32,18 @@ export interface LossConfig {
   entropyCoef: number;
 }
 
+/** How a value head on the policy's own hidden states learns in the policy's step. */
+export interface ValueLossConfig {
+  /** Factor of the value loss beside the policy's; more than 0. */
+  coef: number;
+  /** How far a value may move from the old one before its loss is clipped; 0 turns the clip off. */
+  clipRange: number;
+  /** How far its gradient goes: into the policy's weights, or no further than the head. */
+  gradient: "policy" | "head";
+  /** Of the head's own weights. */
+  learningRate: number;
+}
+
 /** AdamW with decoupled decay; gradients are scaled to `maxGradNorm` when their global norm exceeds it. */
 export interface OptimizerConfig {
   learningRate: number;

@@ -9,7 +9,7 @@ export interface ScoreRowsRequest {
   adapter?: string;
   rows: readonly TrainRow[];
   temperature: number;
-  /** Which models are asked: the policy as it is now, the reference policy, the critic. */
+  /** Which models are asked: the policy as it is now, the reference policy, the critic (or value head). */
   policy: boolean;
   reference: boolean;
   values: boolean;
@@ -23,9 +23,14 @@ export interface ScoreRowsResult {
   values: Float32Array | null;
 }
 
-/** One optimizer step of the critic: the clipped value loss under the records' weights. */
+/**
+ * One optimizer step of the critic, the policy as it is: the clipped value loss under the records' weights. A value head
+ * on the policy's own hidden states steps without them.
+ */
 export interface CriticUpdateRequest {
   id: string;
+  /** Policy whose value head it is, where each has its own; default as in other requests. */
+  adapter?: string;
   rows: readonly TrainRow[];
   optimizer: OptimizerConfig;
   /** How far a value may move from the old one before its loss is clipped; 0 turns the clip off. */

@@ -73,11 +73,18 @@ export interface TrainConfig {
   miniBatches: number;
   miniBatchBy: "rollout" | "group";
   epochs: number;
-  /** "separate": a critic of its own, which starts from the base model; estimators such as gae need one. */
-  critic: "none" | "separate";
+  /**
+   * "separate": a critic of its own, which starts from the base model; "head": a value head on each policy's own hidden
+   * states, learnt in the policy's own step. Estimators such as gae need one of them.
+   */
+  critic: "none" | "separate" | "head";
+  /** Of the separate critic, or of the value head's own weights. */
   criticLearningRate: number;
   /** How far a value may move from the old one before its loss is clipped; 0 turns the clip off. */
   valueClip: number;
+  /** With a value head: the factor of its loss, and whether the gradient goes on into the policy's weights. */
+  valueCoef: number;
+  valueGradient: "policy" | "head";
   /** Updates in which only the critic learns. */
   criticWarmup: number;
   /** What becomes of rollouts that failed, timed out or ran out of tokens, and of the rest of their group. */
@@ -171,9 +178,11 @@ export const trainSchema: z.ZodType<TrainConfig, unknown> = z.strictObject({
   miniBatches: positive.default(1),
   miniBatchBy: z.enum(["rollout", "group"]).default("rollout"),
   epochs: positive.default(1),
-  critic: z.enum(["none", "separate"]).default("none"),
+  critic: z.enum(["none", "separate", "head"]).default("none"),
   criticLearningRate: z.number().min(0).default(1e-3),
   valueClip: z.number().min(0).default(0.5),
+  valueCoef: z.number().positive().default(0.5),
+  valueGradient: z.enum(["policy", "head"]).default("policy"),
   criticWarmup: count.default(0),
   failed: z.enum(["keep", "exclude"]).default("keep"),
   timedOut: z.enum(["keep", "exclude"]).default("keep"),

@@ -10,6 +10,14 @@ import { decodeGradNorm, gradNorm } from "../ops/grad_norm.ts";
 import type { OptimizerConfig } from "../schema/loss.ts";
 import { FullMoments, type Moments, type MomentType, SmallMoments } from "./moments.ts";
 
+/** How an optimizer works. */
+export interface OptimizerOptions {
+  /** How the moments are held; default f32. */
+  readonly moments?: MomentType;
+  /** Gradients of another optimizer's that are one with these where clipping and skipping are decided. */
+  readonly clippedWith?: PackedTensors;
+}
+
 /** Clipped AdamW over packed parameters; the gradient's norm, the clipping and the skip are decided on the device. */
 export class Optimizer {
   /** Running means of the gradient and of its square. */
@@ -19,21 +27,34 @@ export class Optimizer {
   private readonly device: Device;
   private readonly parameters: PackedTensors;
   private readonly gradients: PackedTensors;
+  private readonly clippedWith: PackedTensors | undefined;
   private plan: Promise<Plan> | undefined;
+  private plainPlan: Promise<Plan> | undefined;
 
   /** @throws DeviceError "device_memory" */
-  constructor(device: Device, parameters: PackedTensors, gradients: PackedTensors, type: MomentType = "f32") {
+  constructor(
+    device: Device,
+    parameters: PackedTensors,
+    gradients: PackedTensors,
+    { moments = "f32", clippedWith }: OptimizerOptions = {},
+  ) {
     this.device = device;
     this.parameters = parameters;
     this.gradients = gradients;
+    this.clippedWith = clippedWith;
     this.moments =
-      type === "f32" ? new FullMoments(device, parameters.layout) : new SmallMoments(device, parameters.layout);
+      moments === "f32" ? new FullMoments(device, parameters.layout) : new SmallMoments(device, parameters.layout);
   }
 
-  /** One step on `factor` times the present gradients; with a gradient that is not finite nothing changes. */
-  async step(config: OptimizerConfig, factor = 1): Promise<{ gradNorm: number; finite: boolean }> {
-    this.plan ??= this.record().build();
-    const plan = await this.plan;
+  /**
+   * One step on `factor` times the present gradients; with a gradient that is not finite nothing changes. `alone`: what
+   * `clippedWith` holds does not matter.
+   */
+  async step(
+    config: OptimizerConfig,
+    { factor = 1, alone = false }: { readonly factor?: number; readonly alone?: boolean } = {},
+  ): Promise<{ gradNorm: number; finite: boolean }> {
+    const plan = await this.planOf(alone);
     const values = {
       ...adamwValues(config, this.steps + 1),
       maxGradNorm: config.maxGradNorm,
@@ -70,24 +91,38 @@ export class Optimizer {
   }
 
   dispose(): void {
-    // A plan that could not be built has already told whoever waited for it.
-    void this.plan?.then(
-      (plan) => plan.dispose(),
-      () => undefined,
-    );
+    for (const plan of [this.plan, this.plainPlan]) {
+      // A plan that could not be built has already told whoever waited for it.
+      void plan?.then(
+        (built) => built.dispose(),
+        () => undefined,
+      );
+    }
     this.moments.dispose();
   }
 
   /** Bytes of its plan, on a counting device. */
   measure(): number {
-    return this.record().measure();
+    return this.record(this.clippedWith).measure();
   }
 
-  private record(): PlanBuilder {
+  private planOf(alone: boolean): Promise<Plan> {
+    if (alone && this.clippedWith !== undefined) {
+      this.plainPlan ??= this.record(undefined).build();
+      return this.plainPlan;
+    }
+    this.plan ??= this.record(this.clippedWith).build();
+    return this.plan;
+  }
+
+  private record(others: PackedTensors | undefined): PlanBuilder {
     const builder = new PlanBuilder(this.device, "optimizer");
     const stats = builder.temp([4], "stats");
     const grads = this.gradients.segments();
-    gradNorm(builder, grads, stats, { maxNorm: builder.scalar("maxGradNorm"), factor: builder.scalar("factor") });
+    gradNorm(builder, [...grads, ...(others?.segments() ?? [])], stats, {
+      maxNorm: builder.scalar("maxGradNorm"),
+      factor: builder.scalar("factor"),
+    });
     this.moments.record(builder, { params: this.parameters.segments(), grads, stats });
     builder.output("stats", stats);
     return builder;

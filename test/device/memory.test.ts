@@ -1,5 +1,5 @@
 // Plan: the memory plan is within a tenth of the pool's real peak, over families, with blocks recomputed, under LoRA with f16
-// and int8 weights, with two adapters, for a server, and with the cache in f16.
+// and int8 weights, with two adapters, with a critic, with value heads, for a server, and with the cache in f16.
 import { describe, expect, it } from "#test";
 import { type MemoryCase, measureMemory } from "../../src/bench/memory_run.ts";
 import { openDevice } from "../../src/gpu/device.ts";
@@ -27,6 +27,13 @@ const cases: readonly MemoryCase[] = [
     name: "two adapters over int8",
     config: wide,
     options: { ...sizes, weights: "int8", adapters: [adapter("a"), adapter("b")] },
+  },
+  { name: "a critic of its own", config: wide, options: { ...sizes, criticFolder: "critic" } },
+  { name: "a value head", config: wide, options: { ...sizes, valueHead: true } },
+  {
+    name: "two adapters with value heads",
+    config: wide,
+    options: { ...sizes, weights: "f16", adapters: [adapter("a"), adapter("b")], valueHead: true },
   },
   { name: "a server", config: wide, options: { ...sizes, train: false, kvTokens: 2048 } },
   { name: "a cache in f16", config: wide, options: { ...sizes, kvTokens: 2048, kvFormat: "f16" } },

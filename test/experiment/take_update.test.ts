@@ -58,6 +58,7 @@ function recordingEngine(): {
         ...{ version, skipped: n === 0 ? "empty_batch" : null, loss: 1, gradNorm: 1, entropy: 1, clipFrac: 0 },
         ...{ dualClipFrac: 0, approxKl: 0, logprobDiffMax: 0, tokens: n, computedTokens: n, trainMs: 5, drainMs: 0 },
         logprobs: new Float32Array(n).fill(-2),
+        ...(request.value === undefined ? {} : { value: { loss: 4, clipFrac: 0.5 } }),
       };
     },
   };
@@ -99,6 +100,22 @@ describe("an update", () => {
       ...{ "training/n_optimizer_steps": 4, "critic/vf_loss": 2, "critic/grad_norm": 3, "critic/vf_clipfrac": 0.25 },
       "timing_s/update_actor": 0.02,
     });
+  });
+
+  it("gives a value head its loss in the policy's steps, and steps of its own while it warms up", async () => {
+    const { engine, asked, updates, critics } = recordingEngine();
+    const train = configOf({
+      ...{ advantage: "gae", critic: "head", criticLearningRate: 0.5, valueClip: 0.2, valueCoef: 0.1, criticWarmup: 1 },
+      ...{ valueGradient: "head", oldLogprobs: "recomputed" },
+    });
+    await takeUpdate(engine, "u1", [pair()], objectiveOf(train, { ...place, update: 1 }));
+    expect(asked).toEqual(["score policy+values", "critic"]);
+    expect(critics[0]).toMatchObject({ clipRange: 0.2, optimizer: { learningRate: 0.5 } });
+    const taken = await takeUpdate(engine, "u2", [pair()], objectiveOf(train, { ...place, update: 2 }));
+    expect(asked.slice(2)).toEqual(["score policy+values", "update"]);
+    expect(updates[0]?.value).toEqual({ coef: 0.1, clipRange: 0.2, gradient: "head", learningRate: 0.5 });
+    expect(updates[0]?.rows.every((row) => row.oldValue?.[0] === 0.5 && row.returns !== undefined)).toBe(true);
+    expect(stepMetrics(taken)).toMatchObject({ "critic/vf_loss": 4, "critic/vf_clipfrac": 0.5 });
   });
 
   it("lets the critic learn alone while it warms up, and takes other losses by name", async () => {
@@ -168,6 +185,7 @@ describe("several policies", () => {
     expect(refusal({ policies: ["a", "b"], loraRank: 2, critic: "separate" })).toThrow(
       "one critic cannot judge 2 policies",
     );
+    expect(configOf({ policies: ["a", "b"], loraRank: 2, advantage: "gae", critic: "head" }).critic).toBe("head");
   });
 });
 

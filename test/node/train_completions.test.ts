@@ -1,4 +1,4 @@
-/** Training on completions from the command line: PPO with a critic from random weights, stopped and gone on with. */
+/** Training on completions from the command line: PPO with a critic or a value head from random weights, stopped and gone on with. */
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -61,5 +61,23 @@ describe("leyden train on completions", () => {
     ]);
     const { architectures } = JSON.parse(await readFile(join(checkpoint, "critic", "config.json"), "utf8"));
     expect(architectures).toEqual(["LlamaForTokenClassification"]);
+  }, 240_000);
+
+  it("learns with a value head in the policy's own steps, and goes on after a stop as if there had been none", async () => {
+    const head = ["train.critic=head", "train.valueCoef=0.2"].flatMap((s) => ["--set", s]);
+    const whole = await train("head", 2, head);
+    await train("head-parts", 1, head);
+    const parts = await train("head-parts", 2, [...head, "--resume"]);
+    expect(parts.weights_sha256).toBe(whole.weights_sha256);
+    const [first, second] = (await lines("head")) as [Record<string, number>, Record<string, number>];
+    const [, again] = (await lines("head-parts")) as [Record<string, number>, Record<string, number>];
+    expect(first["critic/values/max"]).toBe(0);
+    expect(second["critic/values/max"]).not.toBe(0);
+    for (const name of ["critic/vf_loss", "critic/values/mean", "actor/grad_norm", "critic/vf_explained_var"]) {
+      expect([name, again[name]]).toEqual([name, second[name]]);
+    }
+    const files = await readdir(join(folder, "head", "checkpoints", "step_2"));
+    expect(files).toEqual(expect.arrayContaining(["value_head.safetensors", "value_head_optimizer.safetensors"]));
+    expect(files).not.toContain("critic");
   }, 240_000);
 });
