@@ -6,6 +6,15 @@ export interface ListenOptions {
   host: string;
   /** 0: any free one. */
   port: number;
+  /** Certificate and key as PEM, to listen over TLS; absent: plain HTTP. */
+  tls?: { cert: string; key: string };
+}
+
+/** What a server serves. */
+export interface ServedApp {
+  fetch(request: Request): Response | Promise<Response>;
+  /** Refuses new calls and waits for those under way, at most `limitMs`. */
+  drain(limitMs: number): Promise<unknown>;
 }
 
 /** A gateway that listens. */
@@ -20,8 +29,8 @@ export interface ServedGateway {
 export const lastRepliesMs = 500;
 
 /** The address with the host as it stands in URLs. */
-export function urlOf(host: string, port: number): string {
-  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+export function urlOf(host: string, port: number, scheme: "http" | "https" = "http"): string {
+  return `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
 /** Why a gateway could not listen. */

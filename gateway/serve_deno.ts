@@ -1,6 +1,12 @@
 /** The gateway on Deno's HTTP server. */
-import type { GatewayApp } from "./app.ts";
-import { cannotListen, type ListenOptions, lastRepliesMs, type ServedGateway, urlOf } from "./listening.ts";
+import {
+  cannotListen,
+  type ListenOptions,
+  lastRepliesMs,
+  type ServedApp,
+  type ServedGateway,
+  urlOf,
+} from "./listening.ts";
 
 /** What of Deno's server is used. */
 interface DenoServer {
@@ -11,24 +17,25 @@ interface DenoServer {
 
 interface DenoRuntime {
   serve(
-    options: { hostname: string; port: number; signal: AbortSignal; onListen(): void },
+    options: { hostname: string; port: number; signal: AbortSignal; onListen(): void; cert?: string; key?: string },
     handler: (request: Request) => Response | Promise<Response>,
   ): DenoServer;
 }
 
 /** Starts listening. @throws EnvironmentError "cannot_listen" */
-export async function serveDeno(app: GatewayApp, options: ListenOptions): Promise<ServedGateway> {
+export async function serveDeno(app: ServedApp, options: ListenOptions): Promise<ServedGateway> {
   const runtime = (globalThis as unknown as { Deno: DenoRuntime }).Deno;
   const stop = new AbortController();
   let server: DenoServer;
   try {
-    const listen = { hostname: options.host, port: options.port, signal: stop.signal, onListen() {} };
+    const { host, port, tls } = options;
+    const listen = { hostname: host, port, signal: stop.signal, onListen() {}, ...tls };
     server = runtime.serve(listen, (request) => app.fetch(request));
   } catch (cause) {
     throw cannotListen(options, cause);
   }
   return {
-    url: urlOf(options.host, server.addr.port),
+    url: urlOf(options.host, server.addr.port, options.tls === undefined ? "http" : "https"),
     async close(limitMs) {
       const closed = server.shutdown();
       await app.drain(limitMs);

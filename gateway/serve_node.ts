@@ -1,16 +1,25 @@
 /** The gateway on Node's HTTP server. */
 import { createServer } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
-import type { GatewayApp } from "./app.ts";
-import { cannotListen, type ListenOptions, lastRepliesMs, type ServedGateway, urlOf } from "./listening.ts";
+import {
+  cannotListen,
+  type ListenOptions,
+  lastRepliesMs,
+  type ServedApp,
+  type ServedGateway,
+  urlOf,
+} from "./listening.ts";
 
 /** How long an idle connection is kept, as Agent Lightning's gateway does. */
 const keepAliveMs = 120_000;
 
 /** Starts listening. @throws EnvironmentError "cannot_listen" */
-export async function serveNode(app: GatewayApp, options: ListenOptions): Promise<ServedGateway> {
-  const server = createServer(getRequestListener((request) => app.fetch(request), { hostname: options.host }));
+export async function serveNode(app: ServedApp, options: ListenOptions): Promise<ServedGateway> {
+  const listener = getRequestListener((request) => app.fetch(request), { hostname: options.host });
+  const { tls } = options;
+  const server = tls === undefined ? createServer(listener) : createTlsServer({ ...tls }, listener);
   server.keepAliveTimeout = keepAliveMs;
   const listening = Promise.withResolvers<void>();
   server.once("error", listening.reject);
@@ -22,7 +31,7 @@ export async function serveNode(app: GatewayApp, options: ListenOptions): Promis
   }
   const { port } = server.address() as AddressInfo;
   return {
-    url: urlOf(options.host, port),
+    url: urlOf(options.host, port, tls === undefined ? "http" : "https"),
     async close(limitMs) {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       await app.drain(limitMs);
