@@ -1,10 +1,10 @@
 /** What the gateway remembers of an attempt while its agent runs: recorded calls, and what is being drawn. */
-import type { ChatMessage, RecordedCall } from "../../src/schema/chat.ts";
+import type { ChatMessage, EncodedPrompt, RecordedCall } from "../../src/schema/chat.ts";
 import type { CallRecord } from "../../src/schema/store.ts";
 import type { ModelCall, PastCall, PastCalls, RawPrompt } from "../dialects/dialect.ts";
 import { dialectNamed } from "../dialects/registry.ts";
 import { resolvedCall } from "../dialects/resolve_call.ts";
-import { callKeyOf } from "./call_key.ts";
+import { callKeyOf, emptyHash, hashOn, type IdsHash } from "./call_key.ts";
 import { CallMemory } from "./call_memory.ts";
 import type { RawCall } from "./raw_prompt.ts";
 
@@ -59,6 +59,12 @@ export class Attempt implements PastCalls {
   /** The calls without a chat that a prompt may continue. */
   rawCalls(policy: string): readonly RawCall[] {
     return this.answered(policy).raw;
+  }
+
+  /** The hash of a prompt's ids, from that of the call it continues where it has all of it. */
+  hashOf(policy: string, { ids, parentCall, prefixLength }: EncodedPrompt): IdsHash {
+    const known = parentCall === null ? null : this.answered(policy).chats.hashOf(parentCall, prefixLength);
+    return known ? hashOn(known, ids, prefixLength) : hashOn(emptyHash, ids);
   }
 
   /** The reply that was drawn in a call, delivered or not. */

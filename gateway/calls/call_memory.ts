@@ -4,6 +4,7 @@
  * so does every branch of it.
  */
 import type { ChatMessage, ChatRequest, RecordedCall } from "../../src/schema/chat.ts";
+import { emptyHash, hashOn, type IdsHash } from "./call_key.ts";
 
 /** True when two JSON values are equal, key order aside. */
 export function equalJson(a: unknown, b: unknown): boolean {
@@ -39,6 +40,8 @@ interface Entry {
   readonly ids: Int32Array;
   readonly promptLength: number;
   readonly length: number;
+  /** Of all its ids, the reply's included. */
+  readonly hash: IdsHash;
   reply: ChatMessage | null;
 }
 
@@ -91,6 +94,10 @@ function viewOf(entry: Entry): RecordedCall {
   };
 }
 
+function wholeHash(promptIds: ArrayLike<number>, replyIds: ArrayLike<number>): IdsHash {
+  return hashOn(hashOn(emptyHash, promptIds), replyIds);
+}
+
 /** What is remembered of recorded calls. */
 export class CallMemory {
   private readonly entries = new Map<string, Entry>();
@@ -123,6 +130,12 @@ export class CallMemory {
     return entry && viewOf(entry);
   }
 
+  /** The hash of a call's ids, prompt and reply; null unless they are `length` ids. */
+  hashOf(id: string, length: number): IdsHash | null {
+    const entry = this.entries.get(id);
+    return entry?.length === length ? entry.hash : null;
+  }
+
   /** Remembers a call; its `promptIds` begin with the first `prefixLength` ids of `parent`. */
   add({ id, request, reply, promptIds, replyIds }: RecordedCall, parent: string | null, prefixLength: number): void {
     const known = parent === null ? undefined : this.entries.get(parent);
@@ -145,6 +158,7 @@ export class CallMemory {
       ids,
       promptLength,
       length: promptLength + replyIds.length,
+      hash: known?.length === sharedIds ? hashOn(known.hash, ids) : wholeHash(promptIds, replyIds),
       reply,
     };
     this.entries.set(id, entry);

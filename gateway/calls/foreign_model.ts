@@ -6,7 +6,7 @@ import { type ForwardDeps, type Forwarded, forward } from "../agent_lightning/fo
 import { tokensOfResponse } from "../agent_lightning/triplet.ts";
 import type { JsonObject } from "../dialects/dialect.ts";
 import { type Answered, unwatched } from "./answered.ts";
-import { promptKey } from "./call_key.ts";
+import { emptyHash, hashOn, promptKey } from "./call_key.ts";
 import type { Owner } from "./own_model.ts";
 import type { Recorder } from "./recorder.ts";
 import { finishReasonOf } from "./refusal.ts";
@@ -142,7 +142,7 @@ export class ForeignModel {
       dialect: call.dialect,
       policy: endpoint.model,
       own: false,
-      callKey: attempt.claim(promptKey(endpoint.model, tokens.promptIds, settings)),
+      callKey: attempt.claim(promptKey(endpoint.model, hashOn(emptyHash, tokens.promptIds), settings)),
       parent: null,
       prefixLength: 0,
       breakReason: null,

@@ -169,7 +169,7 @@ export class OwnModel {
       stop: call.stop,
       ...(constraint ? { constraint } : {}),
     };
-    const key = promptKey(name, prompt.ids, settings);
+    const key = promptKey(name, attempt.hashOf(name, prompt), settings);
     for (let sibling = 0; sibling < call.n; sibling++) {
       const id = hex(entropy.bytes(12));
       const callKey = attempt.claim(key);
@@ -189,7 +189,8 @@ export class OwnModel {
   /** All siblings, or none: a failure ends the others. */
   private async drawAll(prepared: Prepared, signal: AbortSignal): Promise<Drawn[]> {
     const stop = new AbortController();
-    const end = () => stop.abort();
+    // A reason of its own: without one each call would make an exception with a stack.
+    const end = () => stop.abort("ended");
     signal.addEventListener("abort", end, { once: true });
     if (signal.aborted) end();
     try {

@@ -69,6 +69,9 @@ export interface StreamReply {
   watch: DeliveryWatch;
 }
 
+/** A reason to end a timer; without one, a signal makes an exception with a stack each time. */
+const inTime = "in time";
+
 /** Ends when `work` settles or the time is up, whichever comes first; true when `work` has settled. */
 async function settledWithin(work: Promise<unknown>, ms: number, clock: Clock): Promise<boolean> {
   const timer = new AbortController();
@@ -83,8 +86,25 @@ async function settledWithin(work: Promise<unknown>, ms: number, clock: Clock): 
   try {
     return await Promise.race([done, late]);
   } finally {
-    timer.abort();
+    timer.abort(inTime);
   }
+}
+
+/** Characters of events that are sent as one part. */
+const partCharacters = 16_384;
+
+/**
+ * The events of a finished reply in parts, its terminator in one of its own: a stream that is complete already need not
+ * be written event by event, and a long one still leaves at its reader's pace.
+ */
+function partsOf(events: readonly string[]): Uint8Array[] {
+  const parts: string[] = [];
+  for (const event of events.slice(0, -1)) {
+    const last = parts.at(-1);
+    if (last !== undefined && last.length + event.length <= partCharacters) parts[parts.length - 1] = last + event;
+    else parts.push(event);
+  }
+  return [...parts, ...events.slice(-1)].map((part) => encoder.encode(part));
 }
 
 /**
@@ -96,7 +116,7 @@ export async function streamReply(work: Promise<StreamReply>, hold: HoldOptions)
   const { clock, holdHeadersMs, keepAliveMs, keepAlive } = hold;
   if (keepAlive === null || (await settledWithin(work, holdHeadersMs, clock))) {
     const { events, watch } = await work;
-    return new Response(watchedBody(events.map(encode), watch, { terminated: true }), { headers: streamHeaders(hold) });
+    return new Response(watchedBody(partsOf(events), watch, { terminated: true }), { headers: streamHeaders(hold) });
   }
   let rest: ReadableStreamDefaultReader<Uint8Array> | null = null;
   let gone = false;
@@ -110,7 +130,7 @@ export async function streamReply(work: Promise<StreamReply>, hold: HoldOptions)
         }
         const { events, watch } = await work;
         if (gone) return;
-        rest ??= watchedBody(events.map(encode), watch, { terminated: true }).getReader();
+        rest ??= watchedBody(partsOf(events), watch, { terminated: true }).getReader();
         const { done, value } = await rest.read();
         if (done) controller.close();
         else controller.enqueue(value);
@@ -125,8 +145,4 @@ export async function streamReply(work: Promise<StreamReply>, hold: HoldOptions)
     { highWaterMark: 0 },
   );
   return new Response(body, { headers: streamHeaders(hold) });
-}
-
-function encode(text: string): Uint8Array {
-  return encoder.encode(text);
 }

@@ -2,7 +2,7 @@ import { platform } from "#platform";
 import { asLeydenError } from "../core/errors.ts";
 import { readTokenizerFiles } from "../io/tokenizer_folder.ts";
 import { ChatFormat } from "../text/chat_format.ts";
-import { serveCodec } from "../text/codec_port.ts";
+import { serveCodec } from "../text/codec_server.ts";
 import type { CodecWorkerHello, CodecWorkerStart } from "./open_codec.ts";
 
 const port = platform.workerPort();

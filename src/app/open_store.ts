@@ -18,12 +18,17 @@ function isGone(owner: string): boolean {
   }
 }
 
+/** How far apart commits are under load: each takes as long as some ten writes. */
+const commitSpacingMs = 4;
+
 /** Opens a store for writing: "memory", or a SQLite file. @throws StoreError */
 export async function openStore({ sql, clock, env }: HostPlatform, place: string): Promise<Store> {
   const faults = parseStoreFaults(env.LEYDEN_FAULT);
   const lease = { owner: `${hostname()}:${pid}`, isGone };
   const isMemory = place === "memory";
-  const store = isMemory ? new MemoryStore() : await openSqlStore({ driver: sql, clock, path: place, lease });
+  const store = isMemory
+    ? new MemoryStore()
+    : await openSqlStore({ driver: sql, clock, path: place, lease, commitSpacingMs });
   return withStoreFaults(store, faults, () => process.kill(pid, "SIGKILL"));
 }
 

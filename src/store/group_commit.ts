@@ -16,18 +16,29 @@ interface Group {
   wait: AbortController;
 }
 
+/** Why a group's wait ends; without a reason a signal makes an exception with a stack each time. */
+const closed = "closed";
+
+/** How long a group stays open for others. */
+export interface GroupTimes {
+  /** At least; 0 means the end of the tick. */
+  readonly delayMs: number;
+  /** So that commits are this far apart: a lone write is committed at once, and many share one. */
+  readonly spacingMs: number;
+}
+
 /** Puts the writes of one tick into one transaction, so that many writers pay for one commit. */
 export class GroupCommit {
   private readonly transaction: Transaction;
   private readonly clock: Clock;
-  private readonly delayMs: number;
+  private readonly times: GroupTimes;
   private group: Group | null = null;
+  private lastCommitAt = Number.NEGATIVE_INFINITY;
 
-  /** `delayMs`: how long a group stays open for others; 0 means the end of the tick. */
-  constructor(transaction: Transaction, clock: Clock, delayMs: number) {
+  constructor(transaction: Transaction, clock: Clock, times: GroupTimes) {
     this.transaction = transaction;
     this.clock = clock;
-    this.delayMs = delayMs;
+    this.times = times;
   }
 
   /**
@@ -70,7 +81,9 @@ export class GroupCommit {
     committed.catch(() => {}); // Every writer and reader of the group gets the error; here nobody waits for it.
     const group: Group = { committed, resolve, reject, wait: new AbortController() };
     this.group = group;
-    this.clock.sleep(this.delayMs, group.wait.signal).then(
+    const { delayMs, spacingMs } = this.times;
+    const untilNext = this.lastCommitAt + spacingMs - this.clock.monotonic();
+    this.clock.sleep(Math.max(delayMs, untilNext), group.wait.signal).then(
       () => this.commit(group),
       (error: unknown) => {
         if (!(error instanceof CancelledError)) this.fail(group, error);
@@ -88,7 +101,8 @@ export class GroupCommit {
       return;
     }
     this.group = null;
-    group.wait.abort();
+    this.lastCommitAt = this.clock.monotonic();
+    group.wait.abort(closed);
     group.resolve();
   }
 
@@ -97,7 +111,7 @@ export class GroupCommit {
     if (this.group === group) {
       this.group = null;
       this.transaction.rollBack();
-      group.wait.abort();
+      group.wait.abort(closed);
       group.reject(error);
     }
     return error;

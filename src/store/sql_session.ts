@@ -9,6 +9,7 @@ export class SqlSession {
     this.database = database;
   }
 
+  /** Runs one or several statements, compiled for this time only. */
   exec(sql: string): void {
     this.database.exec(sql);
   }

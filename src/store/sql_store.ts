@@ -6,7 +6,7 @@ import type { CallFailure, CallRecord, LogEntry, RolloutQuery, Store, StoreEvent
 import { StoreError } from "../schema/store_error.ts";
 import type { Rollout, RolloutEvent, TerminalPage } from "../schema/wire.ts";
 import { ChangeFeed } from "./change_feed.ts";
-import { GroupCommit } from "./group_commit.ts";
+import { GroupCommit, type GroupTimes } from "./group_commit.ts";
 import { type Lease, type LeaseOptions, takeLease } from "./lease.ts";
 import { storeClosed } from "./refusals.ts";
 import { dialects, type SqlDialect } from "./sql_dialect.ts";
@@ -26,6 +26,8 @@ export interface SqlStoreOptions {
   full?: boolean;
   /** How long a transaction stays open for other writes, at most 5 ms; 0, the end of the tick, by default. */
   commitDelayMs?: number;
+  /** How far apart commits are where there are many writes, at most 5 ms; 0, no matter how far, by default. */
+  commitSpacingMs?: number;
 }
 
 /**
@@ -33,7 +35,7 @@ export interface SqlStoreOptions {
  * @throws StoreError "store_in_use" when another process writes to it; "store_version" when it is of another version
  */
 export async function openSqlStore(options: SqlStoreOptions): Promise<Store> {
-  const { driver, clock, path, lease: leaseOptions, full = false, commitDelayMs = 0 } = options;
+  const { driver, clock, path, lease: leaseOptions, full = false } = options;
   const dialect = dialects[driver.dialect];
   const session = new SqlSession(driver.open(path));
   try {
@@ -41,7 +43,9 @@ export async function openSqlStore(options: SqlStoreOptions): Promise<Store> {
     checkVersion(session, path);
     const lease = leaseOptions && (await takeLease(session, dialect.begin, clock, leaseOptions));
     if (lease) completeSummaries(session, dialect);
-    return new SqlStore(session, dialect, clock, lease, Math.min(5, commitDelayMs));
+    const { commitDelayMs = 0, commitSpacingMs = 0 } = options;
+    const times = { delayMs: Math.min(5, commitDelayMs), spacingMs: Math.min(5, commitSpacingMs) };
+    return new SqlStore(session, dialect, clock, lease, times);
   } catch (thrown) {
     session.close();
     throw thrown;
@@ -99,7 +103,7 @@ class SqlStore implements Store {
   /** Number up to which a reader has folded lines itself; null while it has not. */
   private foldedAt: number | null = null;
 
-  constructor(session: SqlSession, dialect: SqlDialect, clock: Clock, lease: Lease | null, commitDelayMs: number) {
+  constructor(session: SqlSession, dialect: SqlDialect, clock: Clock, lease: Lease | null, times: GroupTimes) {
     this.session = session;
     this.dialect = dialect;
     this.views = new SqlViews(session, dialect);
@@ -112,8 +116,13 @@ class SqlStore implements Store {
       commit: () => this.commit(),
       rollBack: () => this.rollBack(),
     };
-    this.commits = new GroupCommit(transaction, clock, commitDelayMs);
-    void lease?.keep(() => this.commits.run(() => lease.renew()));
+    this.commits = new GroupCommit(transaction, clock, times);
+    void lease?.keep(() => this.renew(lease));
+  }
+
+  /** Committed at once: whoever waits for the database in this same thread would wait for a timer that cannot fire. */
+  private async renew(lease: Lease): Promise<void> {
+    await Promise.all([this.commits.run(() => lease.renew()), this.commits.flush()]);
   }
 
   private begin(sql: string): void {
@@ -146,7 +155,7 @@ class SqlStore implements Store {
     if (!this.lease) throw readOnly();
     return await this.commits.run(() => {
       const before = this.written;
-      this.session.exec("SAVEPOINT batch");
+      this.session.run("SAVEPOINT batch");
       try {
         for (const event of events) if (this.views.apply(event, this.written + 1)) this.written++;
       } catch (thrown) {
@@ -154,7 +163,7 @@ class SqlStore implements Store {
         this.written = before;
         throw thrown;
       }
-      this.session.exec("RELEASE batch");
+      this.session.run("RELEASE batch");
       return this.written;
     });
   }

@@ -3,7 +3,8 @@ import { describe, expect, it } from "vitest";
 import type { ChatRequest, RecordedCall } from "../../src/schema/chat.ts";
 import type { WorkerPort } from "../../src/schema/platform.ts";
 import { chatmlTemplate } from "../../src/text/chatml.ts";
-import { CodecClient, serveCodec } from "../../src/text/codec_port.ts";
+import { CodecClient } from "../../src/text/codec_port.ts";
+import { serveCodec } from "../../src/text/codec_server.ts";
 import { tinyFormat } from "./formats.ts";
 
 /** Two ends of a channel whose messages are cloned, as between threads. */
