@@ -75,7 +75,7 @@ function openRunSession(
   { state, modelFolder, optimizerFolder }: StartingPoint,
   lastLine: () => MetricsLine,
 ): Promise<Session> {
-  const { config, configFolder, runFolder, say, port, key, graders, gatewayParts } = request;
+  const { config, configFolder, runFolder, say, port, key, graders, script, gatewayParts } = request;
   return openSession(host, {
     config,
     configFolder,
@@ -89,7 +89,8 @@ function openRunSession(
     ...(port === undefined ? {} : { port }),
     ...(key === undefined ? {} : { key }),
     ...(graders === undefined ? {} : { graders }),
-    gatewayParts: (store, engine) => ({ runMetrics: lastLine, ...gatewayParts?.(store, engine) }),
+    ...(script === undefined ? {} : { script }),
+    gatewayParts: (...parts) => ({ runMetrics: lastLine, ...gatewayParts?.(...parts) }),
     beforeAgents: async (store) => {
       // Only now that the store is ours: another process may be at work on this run.
       await folder.truncateMetrics(state.update);

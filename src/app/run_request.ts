@@ -4,10 +4,11 @@ import type { Engine } from "../schema/engine.ts";
 import type { ExperimentConfig } from "../schema/experiment.ts";
 import type { Grader } from "../schema/grader.ts";
 import type { Platform } from "../schema/platform.ts";
+import type { ScriptedReply } from "../schema/script.ts";
 import type { Startup } from "../schema/startup.ts";
 import type { Store } from "../schema/store.ts";
 import type { RunSteering } from "./run_steering.ts";
-import type { GatewayParts } from "./session/session_options.ts";
+import type { GatewayParts, TokenBytes } from "./session/session_options.ts";
 
 /** A run to start or to continue. */
 export interface RunRequest {
@@ -27,8 +28,10 @@ export interface RunRequest {
   readonly key?: string;
   /** Graders besides those of this package; they win over those of the same name. */
   readonly graders?: readonly Grader<unknown>[];
+  /** Replies that the model is made to give; empty or absent: it answers by itself. */
+  readonly script?: readonly ScriptedReply[];
   /** What the gateway shows and steers besides answering calls. */
-  gatewayParts?(store: Store, engine: Engine): GatewayParts;
+  gatewayParts?(store: Store, engine: Engine, tokenBytes: TokenBytes): GatewayParts;
   /** Called when all updates are done: until it resolves, the trained model answers calls. */
   linger?(): Promise<void>;
   /** Says where the time to the first update went; default true. What a program did before its run counts in it. */

@@ -28,6 +28,8 @@ const alive: readonly RunPhase[] = ["opening", "running", "paused"];
 export class RunSteering implements RunControl {
   /** Given to the loop. */
   readonly gate: RunGate;
+  /** What the run failed of; null while it has not. */
+  fault: unknown = null;
   private readonly stopping = new AbortController();
   private readonly told = new Set<() => void>();
   private current: RunStatus;
@@ -110,7 +112,8 @@ export class RunSteering implements RunControl {
   /** The host's side: the loop has ended, by itself, by `stop`, or by an error. */
   finished(fault: unknown = null): void {
     const isStopped = this.stopping.signal.aborted;
-    const error = fault === null || isStopped ? null : asLeydenError(fault).toJSON();
+    this.fault = isStopped ? null : fault;
+    const error = this.fault === null ? null : asLeydenError(this.fault).toJSON();
     this.change({ phase: error !== null ? "failed" : isStopped ? "stopped" : "finished", error });
     this.gate.end();
     this.ended();

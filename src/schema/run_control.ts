@@ -3,6 +3,7 @@ import { z } from "zod";
 import { LeydenError } from "../core/errors.ts";
 import type { ExperimentConfig } from "./experiment.ts";
 import type { Platform } from "./platform.ts";
+import { type ScriptedReply, scriptedReplySchema } from "./script.ts";
 import type { Startup } from "./startup.ts";
 
 /**
@@ -58,6 +59,8 @@ export interface StartRequest {
   resume?: boolean;
   /** Open everything and wait before the first update, so that the model can be tried as it was. Default false. */
   paused?: boolean;
+  /** Replies that the model is made to give, one after the other; only in the tab, and never trained. */
+  script?: readonly ScriptedReply[];
 }
 
 /** What the page asks of a run, one request of `POST /studio/api/control`. */
@@ -70,6 +73,7 @@ const startFields = {
   reward: z.string().optional(),
   resume: z.boolean().optional(),
   paused: z.boolean().optional(),
+  script: z.array(scriptedReplySchema).min(1).optional(),
 };
 
 /** A control request as it comes over the wire; unknown keys are refused. */

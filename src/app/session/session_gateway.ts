@@ -1,4 +1,5 @@
 import { createApp, type GatewayApp } from "../../../gateway/app.ts";
+import { ReplyScript } from "../../../gateway/calls/reply_script.ts";
 import { hex } from "../../core/clock.ts";
 import { asLeydenError } from "../../core/errors.ts";
 import type { Engine } from "../../schema/engine.ts";
@@ -16,10 +17,10 @@ const frozenName = "policy-frozen";
 /** The gateway in front of a session's engine and store. */
 export function openSessionGateway(
   { clock, entropy }: Platform,
-  { config, key, say, gatewayParts }: Pick<SessionOptions, "config" | "key" | "say" | "gatewayParts">,
+  { config, key, say, script = [], gatewayParts }: SessionOptions,
   store: Store,
   engine: Engine,
-  { codec, tokenText, tokenBytes }: OpenedCodec,
+  { codec, tokenText, tokenBytes, format }: OpenedCodec,
 ): GatewayApp {
   const served = { codec, tokenText, tokenBytes };
   const [first, ...more] = policyNames(config);
@@ -27,7 +28,7 @@ export function openSessionGateway(
   const frozen = { engine: adapterEngine(engine, baseAdapter), ...served };
   return createApp({
     store,
-    model: { engine, ...served },
+    model: script.length === 0 ? { engine, ...served } : { engine, ...served, script: new ReplyScript(script) },
     policies: Object.fromEntries(further),
     others: config.train.loraRank > 0 ? { [frozenName]: frozen } : {},
     clock,
@@ -40,6 +41,6 @@ export function openSessionGateway(
       seed: config.seed,
     },
     report: (fault) => say(`gateway: ${asLeydenError(fault).message}`),
-    ...gatewayParts?.(store, engine),
+    ...gatewayParts?.(store, engine, (id) => format.tokenizer.tokenBytes(id)),
   });
 }

@@ -3,6 +3,7 @@ import type { ControllerReport } from "../../rollout/controller_options.ts";
 import type { Engine } from "../../schema/engine.ts";
 import type { ExperimentConfig } from "../../schema/experiment.ts";
 import type { Grader } from "../../schema/grader.ts";
+import type { ScriptedReply } from "../../schema/script.ts";
 import type { Store } from "../../schema/store.ts";
 
 /** What a session is opened with. */
@@ -27,14 +28,19 @@ export interface SessionOptions {
   readonly key?: string;
   /** Graders besides those of this package; they win over those of the same name. */
   readonly graders?: readonly Grader<unknown>[];
+  /** Replies that the model is made to give; empty or absent: it answers by itself. */
+  readonly script?: readonly ScriptedReply[];
   /** What the gateway shows and steers besides answering calls. */
-  gatewayParts?(store: Store, engine: Engine): GatewayParts;
+  gatewayParts?(store: Store, engine: Engine, tokenBytes: TokenBytes): GatewayParts;
   /** Runs before the first agent starts. */
   beforeAgents?(store: Store): Promise<void>;
   /** Tells the person one line. */
   say(line: string): void;
   report?(report: ControllerReport): void;
 }
+
+/** The bytes that a token spells. */
+export type TokenBytes = (id: number) => Uint8Array;
 
 /** Parts of a gateway that belong to a run. */
 export type GatewayParts = Partial<Omit<GatewayDeps, "store" | "model" | "clock" | "entropy" | "config">>;

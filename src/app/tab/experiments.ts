@@ -1,0 +1,53 @@
+import calcConfig from "../../../examples/calc/config.json" with { type: "json" };
+import { ConfigError } from "../../core/errors.ts";
+import { didYouMean } from "../../core/nearest.ts";
+import { parseConfig } from "../../experiment/config.ts";
+import type { ExperimentChoice } from "../../schema/run_control.ts";
+
+/** A module of an experiment, loaded when it is first needed. */
+type LoadModule = () => Promise<Record<string, unknown>>;
+
+/** An experiment that a tab can run: the same configuration, tasks, agent and model as elsewhere. */
+export interface TabExperiment {
+  readonly id: string;
+  readonly title: string;
+  readonly summary: string;
+  /** As in the experiment's folder. */
+  readonly config: unknown;
+  /** Its model comes with the page as models/NAME. */
+  readonly model: string;
+  /** Modules by the paths that the configuration gives them. */
+  readonly modules: Readonly<Record<string, LoadModule>>;
+  /** Scripts of its command line by name, and where they come with the page. */
+  readonly scripts: Readonly<Record<string, string>>;
+}
+
+/** Every experiment of a tab. A new one: its folder in examples, an entry here. */
+export const tabExperiments: readonly TabExperiment[] = [
+  {
+    id: "calc",
+    title: "Calculator agent",
+    summary: "An agent on the openai package answers word problems and learns to use its calculator.",
+    config: calcConfig,
+    model: "calc",
+    modules: { "./tasks.ts": () => import("../../../examples/calc/tasks.ts") },
+    scripts: { "agent.ts": "agents/calc.js" },
+  },
+];
+
+/** The experiment of an id. @throws ConfigError naming the nearest */
+export function tabExperiment(id: string): TabExperiment {
+  const found = tabExperiments.find((experiment) => experiment.id === id);
+  if (found !== undefined) return found;
+  const known = tabExperiments.map((experiment) => experiment.id);
+  throw new ConfigError(`There is no experiment "${id}" (${didYouMean(id, known)}).`, {
+    do: `Choose one of: ${known.join(", ")}.`,
+  });
+}
+
+/** The experiments as they are offered. */
+export function tabChoices(): ExperimentChoice[] {
+  return tabExperiments.map(({ id, title, summary, config, model }) => {
+    return { id, title, summary, config: parseConfig(config), modelFolder: `models/${model}` };
+  });
+}

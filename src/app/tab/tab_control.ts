@@ -1,0 +1,239 @@
+import { createApp } from "../../../gateway/app.ts";
+import { asLeydenError } from "../../core/errors.ts";
+import { RunFolder } from "../../experiment/run_folder.ts";
+import type { ExperimentConfig } from "../../schema/experiment.ts";
+import {
+  type ExperimentChoice,
+  type RunControl,
+  type RunPhase,
+  RunPhaseError,
+  type RunStatus,
+  type StartRequest,
+} from "../../schema/run_control.ts";
+import type { Store } from "../../schema/store.ts";
+import { MemoryStore } from "../../store/memory_store.ts";
+import { EditedReward } from "./edited_reward.ts";
+import { type TabExperiment, tabChoices, tabExperiment } from "./experiments.ts";
+import { tabConfig } from "./tab_config.ts";
+import { runFolderOf, storePathOf } from "./tab_places.ts";
+import { readRecord, type TabRecord, writeRecord } from "./tab_record.ts";
+import { runParts, type TabParts, TabRun } from "./tab_run.ts";
+import { openTabStore } from "./tab_run_host.ts";
+
+const idle: RunStatus = {
+  phase: "idle",
+  experiment: "",
+  update: 0,
+  updates: 0,
+  config: null,
+  adapter: "",
+  runtime: "browser",
+  startup: null,
+  error: null,
+};
+
+/** Phases in which a run has agents and a loop. */
+const alive: readonly RunPhase[] = ["opening", "running", "paused", "stopping"];
+
+/** The runs of a tab, one at a time: started, steered, looked at when they are over, and found again after a reload. */
+export class TabControl implements RunControl {
+  private readonly parts: TabParts;
+  private readonly offered: readonly ExperimentChoice[] = tabChoices();
+  private readonly told = new Set<() => void>();
+  private run: TabRun | null = null;
+  /** What is shown while no run is at work. */
+  private rest: RunStatus = idle;
+  private viewed: Store | null = null;
+  private record: TabRecord | null = null;
+  /** Resolves when what the last run left is shown. */
+  private resting: Promise<void> = Promise.resolve();
+
+  constructor(parts: TabParts) {
+    this.parts = parts;
+  }
+
+  /** Finds the run of an earlier page and shows it. */
+  async open(): Promise<void> {
+    this.record = await readRecord(this.parts.platform.files);
+    await this.look();
+  }
+
+  /** Goes on with a run that was cut off while it was at work. */
+  async goOn(): Promise<void> {
+    const { record } = this;
+    if (record === null || !record.isRunning) return;
+    const { experiment, overrides, reward } = record;
+    const given = reward === "" ? {} : { reward };
+    // What stands in its way is in the status.
+    await this.start({ experiment, overrides, resume: true, ...given }).catch(() => {});
+  }
+
+  status(): RunStatus {
+    return this.run?.status() ?? this.rest;
+  }
+
+  choices(): readonly ExperimentChoice[] {
+    return this.offered;
+  }
+
+  async start(request: StartRequest): Promise<void> {
+    const { phase } = this.status();
+    if (alive.includes(phase)) throw new RunPhaseError("be started", phase, "Stop it first.");
+    const experiment = tabExperiment(request.experiment);
+    const { overrides = {}, reward = "", resume = false, paused = false, script = [] } = request;
+    const kept = resume ? await this.keptConfig(experiment) : null;
+    const config = tabConfig(experiment, kept, overrides, reward);
+    if (reward !== "") await this.checkReward(reward);
+    await this.release();
+    this.record = { format: 1, experiment: experiment.id, overrides, reward, isRunning: script.length === 0 };
+    await writeRecord(this.parts.platform.files, this.record);
+    const run = new TabRun(this.parts, this, { experiment, config, resume, paused, script });
+    this.run = run;
+    this.follow(run);
+    await run.opened();
+    if (run.steering.fault !== null) throw asLeydenError(run.steering.fault);
+  }
+
+  async pause(): Promise<void> {
+    await this.current("be paused").steering.pause();
+  }
+
+  async resume(): Promise<void> {
+    await this.current("go on").steering.resume();
+  }
+
+  async step(): Promise<void> {
+    await this.current("take one step").steering.step();
+  }
+
+  /** Ends the run; a finished one lets go of its model. */
+  async stop(): Promise<void> {
+    const run = this.current("be stopped");
+    await run.close();
+    await this.resting;
+  }
+
+  onChange(told: () => void): () => void {
+    this.told.add(told);
+    return () => this.told.delete(told);
+  }
+
+  /** Ends everything; a run that was at work goes on after the next opening. */
+  async close(): Promise<void> {
+    const { run, record } = this;
+    this.run = null;
+    await run?.close();
+    await this.viewed?.close();
+    this.viewed = null;
+    if (record !== null) await writeRecord(this.parts.platform.files, record);
+  }
+
+  /** The experiment whose run is shown, and what it was started with; null when there is none. */
+  get shown(): TabRecord | null {
+    return this.record;
+  }
+
+  /** Takes over a run that was put in an experiment's place. */
+  async adopt(record: TabRecord, place: () => Promise<void>): Promise<void> {
+    const { phase } = this.status();
+    if (alive.includes(phase)) throw new RunPhaseError("be replaced", phase, "Stop it first.");
+    tabExperiment(record.experiment);
+    await this.release();
+    await place();
+    this.record = record;
+    await writeRecord(this.parts.platform.files, record);
+    await this.look();
+  }
+
+  private current(asked: string): TabRun {
+    if (this.run !== null) return this.run;
+    throw new RunPhaseError(asked, this.status().phase, "Start one.");
+  }
+
+  /** Tells of what happens to a run, and keeps whether it is still at work. */
+  private follow(run: TabRun): void {
+    run.steering.onChange(() => {
+      if (this.run !== run) return;
+      this.tell();
+      const { phase } = run.status();
+      if (phase === "finished" || phase === "failed" || phase === "stopped") void this.noteEnd();
+    });
+    this.resting = run.closed.then(() => this.rested(run));
+    this.tell();
+  }
+
+  private async noteEnd(): Promise<void> {
+    if (this.record === null || !this.record.isRunning) return;
+    this.record = { ...this.record, isRunning: false };
+    await writeRecord(this.parts.platform.files, this.record);
+  }
+
+  /** A run is over and closed: what it left is shown. */
+  private async rested(run: TabRun): Promise<void> {
+    if (this.run !== run) return;
+    this.run = null;
+    this.rest = run.status();
+    await this.look(run.status());
+  }
+
+  private async release(): Promise<void> {
+    const { run } = this;
+    this.run = null;
+    await run?.close();
+    await this.viewed?.close();
+    this.viewed = null;
+  }
+
+  private async checkReward(source: string): Promise<void> {
+    const reward = new EditedReward(this.parts.platform.clock);
+    try {
+      await reward.check(source);
+    } finally {
+      reward.end();
+    }
+  }
+
+  private async keptConfig({ id }: TabExperiment): Promise<ExperimentConfig | null> {
+    const { files } = this.parts.platform;
+    const path = new RunFolder(files, runFolderOf(id)).at("config.json");
+    if (!(await files.exists(path))) return null;
+    return JSON.parse(await files.readText(path)) as ExperimentConfig;
+  }
+
+  /** Serves what the last run left, without a model: the studio shows it, and it can be resumed. */
+  private async look(status?: RunStatus): Promise<void> {
+    const { parts, record } = this;
+    const { platform, sqlite, key, page, say } = parts;
+    const experiment = record === null ? null : tabExperiment(record.experiment);
+    const config = experiment === null ? null : await this.keptConfig(experiment);
+    const hasStore = experiment !== null && sqlite.exists(storePathOf(experiment.id));
+    this.viewed = hasStore ? await openTabStore(platform, sqlite, storePathOf(experiment.id)) : null;
+    const shown = experiment === null || config === null ? null : runParts(parts, this, experiment, config);
+    const store = this.viewed ?? new MemoryStore();
+    const { clock, entropy } = platform;
+    const report = (fault: unknown): void => say(`gateway: ${asLeydenError(fault).message}`);
+    const view = shown === null ? { control: this, page } : shown(store);
+    parts.use(createApp({ store, model: null, clock, entropy, config: { key }, report, ...view }));
+    if (status === undefined) this.rest = await this.restOf(experiment, config);
+    this.tell();
+  }
+
+  private async restOf(experiment: TabExperiment | null, config: ExperimentConfig | null): Promise<RunStatus> {
+    if (experiment === null || config === null) return idle;
+    const folder = new RunFolder(this.parts.platform.files, runFolderOf(experiment.id));
+    const update = (await folder.latestCheckpoint())?.state.update ?? 0;
+    const { updates } = config.train;
+    return {
+      ...idle,
+      phase: update >= updates ? "finished" : "stopped",
+      experiment: experiment.id,
+      update,
+      updates,
+      config,
+    };
+  }
+
+  private tell(): void {
+    for (const told of [...this.told]) told();
+  }
+}

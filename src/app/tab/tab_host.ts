@@ -1,0 +1,202 @@
+import { platform } from "#platform";
+import { PortClient, portRequest } from "../../../gateway/port/port_client.ts";
+import { EnvironmentError, LeydenError } from "../../core/errors.ts";
+import type { PageAssets } from "../../schema/page_assets.ts";
+import type { WorkerHandle } from "../../schema/platform.ts";
+import type { RunFault, RunStatus } from "../../schema/run_control.ts";
+import { linkServiceWorker, type ServiceWorkerLink } from "./service_worker_link.ts";
+import type { AgentWay, TabArchive, TabAsk, TabCalls, TabFile, TabOpen, TabReport } from "./tab_messages.ts";
+import { innerGatewayUrl } from "./tab_places.ts";
+
+/** What a tab is opened with. */
+export interface TabOptions {
+  /** Where the files that come with the page are. */
+  readonly assets: PageAssets;
+  /** The service worker's script; null where there is none. */
+  readonly serviceWorker: URL | null;
+  /** How agents reach the gateway: by default their fetch is answered, which works everywhere and is the shorter way. */
+  readonly agents?: AgentWay;
+  /** Go on with a run that a reload has cut off; default true. */
+  readonly continues?: boolean;
+}
+
+/** What the page is told of. */
+export type TabEvent =
+  | { readonly kind: "status"; readonly status: RunStatus }
+  | { readonly kind: "said"; readonly line: string };
+
+/** The whole system in this tab, seen from its page. */
+export interface TabHost {
+  /** The run's last known status. */
+  readonly status: RunStatus;
+  /** The gateway's admin key, for programs that the person lets in. */
+  readonly key: string;
+  /** Address below which the service worker answers for the gateway; null: there is none. */
+  readonly gatewayUrl: string | null;
+  /** Asks the gateway, with the admin key where the request names none; `path` begins with "/". */
+  fetch(path: string, init?: RequestInit): Promise<Response>;
+  /** Calls `told` for every change of the run and every line for people, until the returned function is called. */
+  onEvent(told: (event: TabEvent) => void): () => void;
+  /** Keeps a model folder that a person brought; returns the path that `model.path` takes. @throws FormatError */
+  importModel(name: string, files: readonly TabFile[]): Promise<string>;
+  /** The newest checkpoint of the run that is shown, a Hugging Face folder. @throws FormatError "no_checkpoint" */
+  exportCheckpoint(): Promise<TabArchive>;
+  /** Puts a checkpoint that a tab exported in its run's place, to be resumed. @throws FormatError */
+  importCheckpoint(zip: Uint8Array): Promise<void>;
+  /** The whole folder of the run that is shown, store included, as `leyden train --resume` takes it. */
+  exportRun(): Promise<TabArchive>;
+  /** Puts a run's folder, such as `leyden train` writes it, in an experiment's place, to be resumed. @throws FormatError */
+  importRun(experiment: string, files: readonly TabFile[]): Promise<void>;
+  /** Ends everything; a run at work goes on at the next opening. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts the host of this tab.
+ * @throws EnvironmentError "second_tab" when another tab has it; LeydenError whatever else it lacks
+ */
+export async function openTab(options: TabOptions): Promise<TabHost> {
+  const worker = platform.spawnWorker(new URL("./tab_worker.ts", import.meta.url));
+  const page = new TabPage(worker);
+  try {
+    const link = options.serviceWorker === null ? null : await linkServiceWorker(options.serviceWorker, page.givePort);
+    await page.open(options, link);
+    return page;
+  } catch (thrown) {
+    await worker.terminate();
+    throw thrown;
+  }
+}
+
+function errorOf({ code, message, do: advice }: RunFault): LeydenError {
+  return new LeydenError(code, message, { do: advice });
+}
+
+class TabPage implements TabHost {
+  key = "";
+  gatewayUrl: string | null = null;
+  private current: RunStatus | null = null;
+  private readonly worker: WorkerHandle;
+  private readonly told = new Set<(event: TabEvent) => void>();
+  private readonly waiting = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
+  private ready: { resolve(): void; reject(error: Error): void } | null = null;
+  private link: ServiceWorkerLink | null = null;
+  private client: PortClient | null = null;
+  private asked = 0;
+
+  constructor(worker: WorkerHandle) {
+    this.worker = worker;
+    worker.onMessage((message) => this.receive(message as TabReport));
+    worker.onError((error) => this.fail(error));
+  }
+
+  get status(): RunStatus {
+    if (this.current === null)
+      throw new EnvironmentError("tab_closed", "The tab is not open.", { do: "Reload the page." });
+    return this.current;
+  }
+
+  /** Gives the host another way to be asked. */
+  readonly givePort = (port: MessagePort): void => {
+    this.worker.post({ kind: "tab_port", port } satisfies TabAsk, [port]);
+  };
+
+  async open(
+    { assets, agents = "fetch", continues = true }: TabOptions,
+    link: ServiceWorkerLink | null,
+  ): Promise<void> {
+    const { port1, port2 } = new MessageChannel();
+    this.link = link;
+    this.gatewayUrl = link?.gatewayUrl ?? null;
+    this.client = new PortClient(port1);
+    const opened = new Promise<void>((resolve, reject) => {
+      this.ready = { resolve, reject };
+    });
+    const { gatewayUrl } = this;
+    const open: TabOpen = { kind: "tab_open", assets, port: port2, continues, gatewayUrl, agents };
+    this.worker.post(open, [port2]);
+    await opened;
+  }
+
+  async fetch(path: string, init: RequestInit = {}): Promise<Response> {
+    const request = new Request(new URL(path, innerGatewayUrl), init);
+    if (!request.headers.has("authorization")) request.headers.set("authorization", `Bearer ${this.key}`);
+    const { client } = this;
+    if (client === null) throw new TypeError("The tab is closed.");
+    return client.fetch(await portRequest(request), request.signal);
+  }
+
+  onEvent(told: (event: TabEvent) => void): () => void {
+    this.told.add(told);
+    return () => this.told.delete(told);
+  }
+
+  importModel(name: string, files: readonly TabFile[]): Promise<string> {
+    return this.call("importModel", name, files);
+  }
+
+  exportCheckpoint(): Promise<TabArchive> {
+    return this.call("exportCheckpoint");
+  }
+
+  async importCheckpoint(zip: Uint8Array): Promise<void> {
+    await this.call("importCheckpoint", zip);
+  }
+
+  exportRun(): Promise<TabArchive> {
+    return this.call("exportRun");
+  }
+
+  async importRun(experiment: string, files: readonly TabFile[]): Promise<void> {
+    await this.call("importRun", experiment, files);
+  }
+
+  async close(): Promise<void> {
+    this.link?.close();
+    await this.call("close");
+    this.fail(new EnvironmentError("tab_closed", "The tab was closed.", { do: "Reload the page." }));
+    await this.worker.terminate();
+  }
+
+  private call<M extends keyof TabCalls>(method: M, ...args: TabCalls[M]["args"]): Promise<TabCalls[M]["result"]> {
+    return new Promise((resolve, reject) => {
+      const id = ++this.asked;
+      this.waiting.set(id, { resolve: (value) => resolve(value as TabCalls[M]["result"]), reject });
+      this.worker.post({ kind: "tab_call", id, method, args } satisfies TabAsk);
+    });
+  }
+
+  private receive(report: TabReport): void {
+    if (report.kind === "tab_ready") {
+      this.key = report.key;
+      this.current = report.status;
+      this.ready?.resolve();
+    } else if (report.kind === "tab_failed") {
+      this.ready?.reject(errorOf(report.error));
+    } else if (report.kind === "tab_status") {
+      this.current = report.status;
+      this.tell({ kind: "status", status: report.status });
+    } else if (report.kind === "tab_said") {
+      this.tell({ kind: "said", line: report.line });
+    } else {
+      const call = this.waiting.get(report.id);
+      this.waiting.delete(report.id);
+      if (report.kind === "tab_result") call?.resolve(report.value);
+      else call?.reject(errorOf(report.error));
+    }
+  }
+
+  /** The host is gone: nothing that waits for it is answered any more. */
+  private fail(error: Error): void {
+    this.ready?.reject(error);
+    for (const { reject } of this.waiting.values()) reject(error);
+    this.waiting.clear();
+    this.client?.close(new TypeError(error.message));
+    this.client = null;
+    this.tell({ kind: "said", line: error.message });
+  }
+
+  private tell(event: TabEvent): void {
+    for (const told of [...this.told]) told(event);
+  }
+}

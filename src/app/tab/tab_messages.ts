@@ -1,0 +1,62 @@
+/** What passes between the page and the host worker of its tab. */
+import type { PageAssets } from "../../schema/page_assets.ts";
+import type { RunFault, RunStatus } from "../../schema/run_control.ts";
+
+/** How agents reach the gateway: their fetch is answered, or their requests go to the service worker. */
+export type AgentWay = "fetch" | "service-worker";
+
+/** To the worker, first: open the tab. */
+export interface TabOpen {
+  readonly kind: "tab_open";
+  readonly assets: PageAssets;
+  /** The page's way to the gateway. */
+  readonly port: MessagePort;
+  /** Go on with a run that a reload or a crash has cut off. */
+  readonly continues: boolean;
+  /** Address under which the service worker answers for the gateway; null: there is none. */
+  readonly gatewayUrl: string | null;
+  readonly agents: AgentWay;
+}
+
+/** A file of a folder, by its path in it. */
+export interface TabFile {
+  readonly path: string;
+  readonly file: Blob;
+}
+
+/** A folder packed for people to keep. */
+export interface TabArchive {
+  /** Such as "calc_step_12.zip". */
+  readonly name: string;
+  readonly zip: Uint8Array;
+}
+
+/** What the page asks of the worker beside HTTP, with what it answers. */
+export interface TabCalls {
+  importModel: { args: readonly [name: string, files: readonly TabFile[]]; result: string };
+  exportCheckpoint: { args: readonly []; result: TabArchive };
+  importCheckpoint: { args: readonly [zip: Uint8Array]; result: null };
+  exportRun: { args: readonly []; result: TabArchive };
+  importRun: { args: readonly [experiment: string, files: readonly TabFile[]]; result: null };
+  close: { args: readonly []; result: null };
+}
+
+/** To the worker, after `tab_open`. */
+export type TabAsk =
+  | {
+      readonly kind: "tab_call";
+      readonly id: number;
+      readonly method: keyof TabCalls;
+      readonly args: readonly unknown[];
+    }
+  /** Another way to the gateway, for the service worker. */
+  | { readonly kind: "tab_port"; readonly port: MessagePort };
+
+/** To the page. */
+export type TabReport =
+  | { readonly kind: "tab_ready"; readonly key: string; readonly status: RunStatus }
+  | { readonly kind: "tab_failed"; readonly error: RunFault }
+  | { readonly kind: "tab_status"; readonly status: RunStatus }
+  | { readonly kind: "tab_said"; readonly line: string }
+  | { readonly kind: "tab_result"; readonly id: number; readonly value: unknown }
+  | { readonly kind: "tab_refused"; readonly id: number; readonly error: RunFault };

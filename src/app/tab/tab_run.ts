@@ -1,0 +1,147 @@
+import type { GatewayApp } from "../../../gateway/app.ts";
+import type { GatewayDeps } from "../../../gateway/deps.ts";
+import type { LoopReporter } from "../../experiment/loop.ts";
+import { RunView } from "../../experiment/run_view.ts";
+import type { BrowserSqlite } from "../../platform/wasm_sqlite.ts";
+import type { Engine } from "../../schema/engine.ts";
+import type { ExperimentConfig } from "../../schema/experiment.ts";
+import type { PageAssets } from "../../schema/page_assets.ts";
+import type { PageFiles } from "../../schema/page_files.ts";
+import type { Platform } from "../../schema/platform.ts";
+import type { RunControl, RunStatus } from "../../schema/run_control.ts";
+import type { ScriptedReply } from "../../schema/script.ts";
+import type { Store } from "../../schema/store.ts";
+import { runOnHost } from "../run_on_host.ts";
+import { RunSteering } from "../run_steering.ts";
+import type { TokenBytes } from "../session/session_options.ts";
+import { EditedReward } from "./edited_reward.ts";
+import type { TabExperiment } from "./experiments.ts";
+import { keepPageModel } from "./page_models.ts";
+import type { AgentWay } from "./tab_messages.ts";
+import { experimentFolder, runFolderOf } from "./tab_places.ts";
+import { tabRunHost } from "./tab_run_host.ts";
+
+/** What the runs of a tab share. */
+export interface TabParts {
+  readonly platform: Platform;
+  readonly sqlite: BrowserSqlite;
+  readonly assets: PageAssets;
+  readonly page: PageFiles;
+  readonly agents: AgentWay;
+  readonly gatewayUrl: string | null;
+  /** The gateway's admin key, the same for every run of the tab. */
+  readonly key: string;
+  assetUrl(path: string): string;
+  /** The gateway in use from now on. */
+  use(app: GatewayApp): void;
+  say(line: string): void;
+}
+
+/** A run to start in a tab. */
+export interface TabRunRequest {
+  readonly experiment: TabExperiment;
+  readonly config: ExperimentConfig;
+  readonly resume: boolean;
+  readonly paused: boolean;
+  /** Replies that the model is made to give; empty: it answers by itself. */
+  readonly script: readonly ScriptedReply[];
+}
+
+const silent: LoopReporter = { rollouts() {}, failures() {}, update() {}, validation() {} };
+
+/** What the gateway shows of a run; `control` steers the tab. */
+export function runParts(
+  { platform, page }: TabParts,
+  control: RunControl,
+  { id, title }: TabExperiment,
+  config: ExperimentConfig,
+): (store: Store, engine?: Engine, tokenBytes?: TokenBytes) => Pick<GatewayDeps, "control" | "page" | "studio"> {
+  const view = { files: platform.files, runFolder: runFolderOf(id), name: title, config };
+  return (store, _engine, tokenBytes) => {
+    const spelled = tokenBytes === undefined ? {} : { tokenBytes };
+    return { control, page, studio: new RunView({ ...view, ...spelled, store }) };
+  };
+}
+
+/** One run of a tab from its start to its end; the trained model answers until it is released. */
+export class TabRun {
+  readonly experiment: TabExperiment;
+  readonly config: ExperimentConfig;
+  readonly steering: RunSteering;
+  /** Resolves when the run has ended and everything of it is closed. */
+  readonly closed: Promise<void>;
+  private release: () => void = () => {};
+  private readonly reward: EditedReward;
+
+  constructor(parts: TabParts, control: RunControl, request: TabRunRequest) {
+    const { experiment, config, paused } = request;
+    this.experiment = experiment;
+    this.config = config;
+    this.steering = new RunSteering({ runtime: "browser", experiment: experiment.id, config, paused });
+    this.reward = new EditedReward(parts.platform.clock);
+    const lingers = new Promise<void>((resolve) => {
+      this.release = resolve;
+    });
+    this.closed = this.run(parts, control, request, lingers)
+      // What went wrong is in the status.
+      .catch(() => {})
+      .finally(() => this.reward.end());
+  }
+
+  status(): RunStatus {
+    return this.steering.status();
+  }
+
+  /** Resolves when the run is open. @throws LeydenError why it is not */
+  opened(): Promise<void> {
+    return new Promise((resolve) => {
+      const look = (): void => {
+        if (this.status().phase === "opening") return;
+        stop();
+        resolve();
+      };
+      const stop = this.steering.onChange(look);
+      look();
+    });
+  }
+
+  /** Lets go of a finished run's model. */
+  async close(): Promise<void> {
+    this.release();
+    const { phase } = this.status();
+    if (phase === "opening" || phase === "running" || phase === "paused") await this.steering.stop();
+    await this.closed;
+  }
+
+  private async run(
+    parts: TabParts,
+    control: RunControl,
+    { experiment, config, resume, script }: TabRunRequest,
+    lingers: Promise<void>,
+  ): Promise<void> {
+    const { platform, assets, sqlite, key, say } = parts;
+    const { files } = platform;
+    const configFolder = experimentFolder(experiment.id);
+    const runFolder = runFolderOf(experiment.id);
+    try {
+      await keepPageModel(files, assets, experiment.model, files.join(configFolder, "model"));
+      if (!resume) {
+        await files.remove(runFolder);
+        sqlite.remove(files.join(runFolder, "store.sqlite"));
+      }
+    } catch (thrown) {
+      this.steering.finished(thrown);
+      throw thrown;
+    }
+    await runOnHost(tabRunHost({ ...parts, experiment }), {
+      ...{ config, configFolder, runFolder, resume, key, say, script },
+      signal: this.steering.signal,
+      reporter: silent,
+      steering: this.steering,
+      graders: [this.reward.grader],
+      gatewayParts: runParts(parts, control, experiment, config),
+      linger: () => lingers,
+      tellsStartup: false,
+    });
+  }
+}

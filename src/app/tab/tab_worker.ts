@@ -1,0 +1,103 @@
+import { platform } from "#platform";
+import type { GatewayApp } from "../../../gateway/app.ts";
+import { servePort } from "../../../gateway/serve_port.ts";
+import { hex } from "../../core/clock.ts";
+import { asLeydenError } from "../../core/errors.ts";
+import { openWasmSqlite } from "../../platform/wasm_sqlite.ts";
+import type { PageAssets } from "../../schema/page_assets.ts";
+import { RunTransfer } from "./run_transfer.ts";
+import { TabControl } from "./tab_control.ts";
+import { takeTabLock } from "./tab_lock.ts";
+import type { TabAsk, TabCalls, TabOpen, TabReport } from "./tab_messages.ts";
+import { tabPageFiles } from "./tab_page_files.ts";
+import type { TabParts } from "./tab_run.ts";
+
+type Calls = { [M in keyof TabCalls]: (...args: TabCalls[M]["args"]) => Promise<TabCalls[M]["result"]> };
+
+const port = platform.workerPort();
+const send = (report: TabReport): void => port.post(report);
+let app: GatewayApp | null = null;
+let calls: Promise<Calls> | null = null;
+
+/** Whatever asks, the gateway in use answers. */
+const answers = {
+  fetch: (request: Request): Response | Promise<Response> =>
+    app?.fetch(request) ??
+    Response.json({ error: { code: "opening" } }, { status: 503, headers: { "retry-after": "1" } }),
+};
+
+port.onMessage((message) => {
+  const asked = message as TabOpen | TabAsk;
+  if (asked.kind === "tab_port") servePort(answers, asked.port);
+  else if (asked.kind === "tab_open") calls ??= open(asked);
+  else void answer(asked.id, asked.method, asked.args);
+});
+
+/** Address of a file that comes with the page, in this worker. */
+function assetUrl(assets: PageAssets, path: string): string {
+  if (assets.kind === "folder") return new URL(path, assets.base).href;
+  const blob = assets.files[path];
+  // A script is imported by its type.
+  return URL.createObjectURL(new Blob(blob === undefined ? [] : [blob], { type: "text/javascript" }));
+}
+
+async function open({ assets, port: pagePort, continues, agents, gatewayUrl }: TabOpen): Promise<Calls> {
+  try {
+    await takeTabLock();
+    const { clock, entropy } = platform;
+    const key = hex(entropy.bytes(24));
+    const parts: TabParts = {
+      platform,
+      sqlite: await openWasmSqlite((ms) => clock.sleep(ms)),
+      assets,
+      page: tabPageFiles(assets),
+      agents,
+      gatewayUrl,
+      key,
+      assetUrl: (path) => assetUrl(assets, path),
+      use: (opened) => {
+        app = opened;
+      },
+      say: (line) => send({ kind: "tab_said", line }),
+    };
+    const control = new TabControl(parts);
+    control.onChange(() => send({ kind: "tab_status", status: control.status() }));
+    await control.open();
+    servePort(answers, pagePort);
+    send({ kind: "tab_ready", key, status: control.status() });
+    if (continues) void control.goOn();
+    return callsOf(control, new RunTransfer(parts, control));
+  } catch (thrown) {
+    send({ kind: "tab_failed", error: asLeydenError(thrown).toJSON() });
+    throw thrown;
+  }
+}
+
+function callsOf(control: TabControl, transfer: RunTransfer): Calls {
+  return {
+    importModel: (name, files) => transfer.importModel(name, files),
+    exportCheckpoint: () => transfer.exportCheckpoint(),
+    importCheckpoint: async (zip) => {
+      await transfer.importCheckpoint(zip);
+      return null;
+    },
+    exportRun: () => transfer.exportRun(),
+    importRun: async (experiment, files) => {
+      await transfer.importRun(experiment, files);
+      return null;
+    },
+    close: async () => {
+      await control.close();
+      return null;
+    },
+  };
+}
+
+async function answer(id: number, method: keyof TabCalls, args: readonly unknown[]): Promise<void> {
+  try {
+    const call = (await calls)?.[method] as ((...args: readonly unknown[]) => Promise<unknown>) | undefined;
+    send({ kind: "tab_result", id, value: await call?.(...args) });
+  } catch (thrown) {
+    send({ kind: "tab_refused", id, error: asLeydenError(thrown).toJSON() });
+  }
+}
