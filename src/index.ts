@@ -17,9 +17,11 @@ export { deriveKey, Rng, type RngKey, seedKey } from "./core/rng.ts";
 export { defineExperiment, parseConfig } from "./experiment/config.ts";
 export type { Batch, BatchOptions, GroupRecord } from "./rl/batch/batch_input.ts";
 export { buildBatch } from "./rl/batch/build_batch.ts";
+export type { Normalisation } from "./rl/normalisation.ts";
 export { GraderError, HookError, type HookName, NoRunnerError } from "./rollout/errors.ts";
 export type { Failure, FailureCode } from "./rollout/failure.ts";
 export type { FinishedRollout, RolloutHooks } from "./rollout/hooks.ts";
+export { type VirtualResult, VirtualRun, type VirtualWorkload } from "./schedule/virtual_run.ts";
 export type { AgentCommand, FailureClass, PrepareAgent, PrepareContext } from "./schema/agent.ts";
 export type { CompletionReply, CompletionTask } from "./schema/completion.ts";
 export type {
@@ -35,6 +37,9 @@ export type {
 export type { Files } from "./schema/files.ts";
 export type { Grade, GradeInput, Grader, GradeTools, TranscriptCall } from "./schema/grader.ts";
 export type {
+  ChoiceExercise,
+  EditExercise,
+  Exhibit,
   ExhibitTable,
   Lesson,
   LessonCall,
@@ -45,6 +50,7 @@ export type {
   LessonRun,
   LessonRuns,
   LessonTexts,
+  NumberExercise,
   Verdict,
 } from "./schema/lesson.ts";
 export type { ProcessHost } from "./schema/process_host.ts";

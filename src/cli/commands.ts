@@ -17,6 +17,7 @@ export const commands: CommandTable = {
   score: () => import("./score.ts"),
   sft: () => import("./sft.ts"),
   "init-model": () => import("./init_model.ts"),
+  studio: () => import("./studio.ts"),
   relay: () => import("./relay.ts"),
   page: () => import("./page.ts"),
   bench: () => import("./bench.ts"),

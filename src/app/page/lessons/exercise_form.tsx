@@ -1,0 +1,93 @@
+import { useState } from "hono/jsx/dom";
+import type { JSX } from "hono/jsx/dom/jsx-runtime";
+import type { Exercise, Verdict } from "../../../schema/lesson.ts";
+import { Prose, Words } from "./prose.tsx";
+import type { SayLesson } from "./say.ts";
+
+interface ExerciseProps {
+  readonly exercise: Exercise;
+  /** Number of the exercise, from 1. */
+  readonly place: number;
+  /** What was answered last; empty for nothing yet. */
+  readonly given: string;
+  readonly verdict: Verdict | undefined;
+  /** True while a run is under way. */
+  readonly busy: boolean;
+  readonly say: SayLesson;
+  answer(exercise: Exercise, text: string): void;
+}
+
+/** The options of a choice, one of them to be taken. */
+function Options({ exercise, given, say }: Pick<ExerciseProps, "exercise" | "given" | "say">): JSX.Element | null {
+  if (exercise.kind !== "choice") return null;
+  return (
+    <>
+      {exercise.options.map((option) => (
+        <label key={option} class="ls-option">
+          <input type="radio" name={exercise.key} value={option} checked={option === given} required />
+          <span>
+            <Words text={say(option)} />
+          </span>
+        </label>
+      ))}
+    </>
+  );
+}
+
+/** The field that an answer is typed into. */
+function Field({ exercise, given, say }: Pick<ExerciseProps, "exercise" | "given" | "say">): JSX.Element | null {
+  const { key, kind } = exercise;
+  if (kind === "number") {
+    return (
+      <label class="ls-field">
+        <span>{say("yourNumber")}</span>
+        <input class="ls-input ls-number" name={key} inputmode="decimal" autocomplete="off" value={given} required />
+      </label>
+    );
+  }
+  if (kind !== "edit-config" && kind !== "edit-reward") return null;
+  return (
+    <label class="ls-field">
+      <span>{kind === "edit-reward" ? say("yourReward") : `${say("yourValue")} ${exercise.path}`}</span>
+      <textarea class="ls-input ls-code" name={key} rows={3} spellcheck={false} required>
+        {given === "" ? exercise.initial : given}
+      </textarea>
+    </label>
+  );
+}
+
+/** An exercise with its field, its button, and what the check says. */
+export function ExerciseForm({ exercise, place, given, verdict, busy, say, answer }: ExerciseProps): JSX.Element {
+  const [untouched, setUntouched] = useState(true);
+  const { key, kind } = exercise;
+  const edits = kind === "edit-config" || kind === "edit-reward";
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    const typed = new FormData(event.currentTarget as HTMLFormElement).get(key);
+    setUntouched(false);
+    answer(exercise, typeof typed === "string" ? typed : "");
+  };
+  return (
+    <form class="ls-exercise" onSubmit={submit}>
+      <fieldset class="ls-plain">
+        <legend>
+          {`${place}. `}
+          <Words text={say(key)} />
+        </legend>
+        <Options exercise={exercise} given={given} say={say} />
+        <Field exercise={exercise} given={given} say={say} />
+      </fieldset>
+      <button type="submit" class="ls-button" disabled={busy && edits}>
+        {edits ? say("runWithThis") : say("check")}
+      </button>
+      <div role="status" class="ls-verdict">
+        {verdict !== undefined && !(untouched && given === "") && (
+          <div class={verdict.ok ? "ls-right" : "ls-wrong"}>
+            <strong>{verdict.ok ? say("right") : say("notYet")}</strong>
+            <Prose text={say(verdict.feedback)} />
+          </div>
+        )}
+      </div>
+    </form>
+  );
+}

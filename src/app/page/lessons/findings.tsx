@@ -1,0 +1,97 @@
+import type { JSX } from "hono/jsx/dom/jsx-runtime";
+import type { ExhibitTable, Lesson } from "../../../schema/lesson.ts";
+import { Curve, pointsOf } from "./curve.tsx";
+import type { LessonState } from "./lesson_session.ts";
+import { Prose } from "./prose.tsx";
+import type { SayLesson } from "./say.ts";
+
+interface TableProps {
+  readonly caption: string;
+  readonly head: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+  /** The first cell of a row names it. */
+  readonly named?: boolean;
+}
+
+/** A table of texts. */
+function TextTable({ caption, head, rows, named = false }: TableProps): JSX.Element {
+  return (
+    <div class="ls-scroll">
+      <table class="ls-table">
+        <caption>{caption}</caption>
+        <thead>
+          <tr>
+            {head.map((cell, i) => (
+              <th key={i} scope="col">
+                {cell}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row, r) => (
+            <tr key={r}>
+              {row.map((cell, i) =>
+                named && i === 0 ? (
+                  <th key={i} scope="row">
+                    {cell}
+                  </th>
+                ) : (
+                  <td key={i}>{cell}</td>
+                ),
+              )}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function ExhibitView({ name, table, say }: { name: string; table: ExhibitTable | null; say: SayLesson }): JSX.Element {
+  if (table === null) return <p class="ls-muted">{`${say(name)} ${say("nothingToShow")}`}</p>;
+  return <TextTable caption={say(name)} head={table.columns.map((column) => say(column))} rows={table.rows} />;
+}
+
+/** What the finished runs show: numbers side by side, curves, and tables to look at closely. */
+export function Findings({ lesson, state, say }: { lesson: Lesson; state: LessonState; say: SayLesson }): JSX.Element {
+  const { runs, active } = state;
+  const keys = Object.keys(runs).filter((key) => runs[key] !== undefined);
+  const named = (key: string): string => say.run(lesson, key);
+  const rows = lesson.observations.map(({ key, digits, read }) => [
+    say(key),
+    ...keys.map((name) => {
+      const run = runs[name];
+      const value = run === undefined ? null : read(run);
+      return value === null || !Number.isFinite(value) ? "–" : value.toFixed(digits);
+    }),
+  ]);
+  const lines = [
+    ...keys.map((key) => ({ key, metrics: runs[key]?.metrics ?? [] })),
+    ...(active === null ? [] : [{ key: active.key, metrics: active.lines }]),
+  ];
+  return (
+    <section class="ls-panel" aria-labelledby="ls-look">
+      <h2 id="ls-look">{say("lookTitle")}</h2>
+      <Prose text={say("look")} />
+      {lesson.curves.map(({ key, metric }) => (
+        <Curve
+          key={key}
+          title={say(key)}
+          updateName={say("update")}
+          lines={lines.map((line) => ({ name: named(line.key), points: pointsOf(line.metrics, metric) }))}
+        />
+      ))}
+      {keys.length === 0 ? (
+        <p class="ls-muted">{say("runFirst")}</p>
+      ) : (
+        <>
+          <TextTable caption={say("numbers")} head={["", ...keys.map(named)]} rows={rows} named />
+          {lesson.exhibits.map(({ key, show }) => (
+            <ExhibitView key={key} name={key} table={show(runs)} say={say} />
+          ))}
+        </>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,117 @@
+import { useEffect, useState } from "hono/jsx/dom";
+import type { JSX } from "hono/jsx/dom/jsx-runtime";
+import type { Lesson } from "../../../schema/lesson.ts";
+import { ExerciseForm } from "./exercise_form.tsx";
+import { Findings } from "./findings.tsx";
+import type { LessonSession, LessonState } from "./lesson_session.ts";
+import { Prose } from "./prose.tsx";
+import type { SayLesson } from "./say.ts";
+
+interface LessonPageProps {
+  readonly lesson: Lesson;
+  readonly session: LessonSession;
+  readonly say: SayLesson;
+  studioHref(route: string): string;
+  /** Address of the list, and of another lesson. */
+  lessonHref(id: string): string;
+  /** Ids of the lessons before and after this one; null at the ends. */
+  readonly neighbours: { readonly before: string | null; readonly after: string | null };
+}
+
+/** A lesson from its question to its exercises. */
+export function LessonPage(props: LessonPageProps): JSX.Element {
+  const { lesson, session, say, lessonHref, neighbours } = props;
+  const [state, setState] = useState(session.view());
+  useEffect(() => session.subscribe(() => setState(session.view())), [session]);
+  const done = lesson.exercises.filter(({ key }) => state.verdicts[key]?.ok === true).length;
+  return (
+    <article class="ls-lesson">
+      <p class="ls-crumb">
+        <a href={lessonHref("")}>{say("allLessons")}</a>
+      </p>
+      <h1>{`${lesson.number}. ${say("title")}`}</h1>
+      <Prose text={say("question")} lead />
+      {lesson.parts.map((part) => (
+        <Prose key={part} text={say(part)} />
+      ))}
+      <Experiments {...props} state={state} />
+      <Findings lesson={lesson} state={state} say={say} />
+      <section class="ls-panel" aria-labelledby="ls-exercises">
+        <h2 id="ls-exercises">{say("exercises")}</h2>
+        <p class="ls-muted" role="status">{`${done} / ${lesson.exercises.length} ${say("exercisesDone")}`}</p>
+        {lesson.exercises.map((exercise, i) => (
+          <ExerciseForm
+            key={exercise.key}
+            exercise={exercise}
+            place={i + 1}
+            given={state.answers[exercise.key] ?? ""}
+            verdict={state.verdicts[exercise.key]}
+            busy={state.active !== null}
+            say={say}
+            answer={(asked, text) => void session.answer(asked, text)}
+          />
+        ))}
+      </section>
+      <nav class="ls-nav" aria-label={say("otherLessons")}>
+        {neighbours.before !== null && <a href={lessonHref(neighbours.before)}>{say("before")}</a>}
+        {neighbours.after !== null && <a href={lessonHref(neighbours.after)}>{say("after")}</a>}
+      </nav>
+    </article>
+  );
+}
+
+/** How far a run is, in words. */
+function progressText({ active, runs }: LessonState, key: string, say: SayLesson): string {
+  if (active?.key === key) {
+    return active.updates === 0 ? say("opening") : `${say("update")} ${active.update} / ${active.updates}`;
+  }
+  return runs[key] === undefined ? say("notRunYet") : say("finished");
+}
+
+function Experiments({
+  lesson,
+  session,
+  say,
+  studioHref,
+  state,
+}: LessonPageProps & { state: LessonState }): JSX.Element {
+  const busy = state.active !== null;
+  return (
+    <section class="ls-panel" aria-labelledby="ls-experiments">
+      <h2 id="ls-experiments">{say("experiments")}</h2>
+      <Prose text={say("experimentsHow")} />
+      <label class="ls-option">
+        <input
+          type="checkbox"
+          checked={state.tiny}
+          disabled={busy}
+          onChange={(event: Event) => session.setTiny((event.target as HTMLInputElement).checked)}
+        />
+        <span>{say("tiny")}</span>
+      </label>
+      <ul class="ls-runs">
+        {lesson.experiments.map((experiment) => (
+          <li key={experiment.key}>
+            <button type="button" class="ls-button" disabled={busy} onClick={() => void session.run(experiment)}>
+              {`${say("runThis")} ${say(experiment.key)}`}
+            </button>
+            <span role="status">{progressText(state, experiment.key, say)}</span>
+          </li>
+        ))}
+      </ul>
+      <p class="ls-row">
+        <button type="button" class="ls-button" disabled={!busy} onClick={() => void session.stop()}>
+          {say("stop")}
+        </button>
+        <a href={studioHref("")}>{say("openStudio")}</a>
+        <a href={studioHref("rollouts")}>{say("openRollouts")}</a>
+      </p>
+      {state.fault !== null && (
+        <div class="ls-wrong" role="alert">
+          <p>{state.fault.message}</p>
+          {state.fault.do !== "" && <p>{state.fault.do}</p>}
+        </div>
+      )}
+    </section>
+  );
+}

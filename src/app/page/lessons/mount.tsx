@@ -1,0 +1,47 @@
+/** The lessons as a part of the page. */
+import { render } from "hono/jsx/dom";
+import { lessons } from "../../../../examples/lessons/lessons.ts";
+import type { LessonLanguage } from "../../../schema/lesson.ts";
+import { LessonList } from "./lesson_list.tsx";
+import { LessonPage } from "./lesson_page.tsx";
+import { type Ask, LessonSession } from "./lesson_session.ts";
+import { findLesson, sayOf } from "./say.ts";
+
+/** What the lessons are shown with. */
+export interface LessonsOptions {
+  /** Id of a lesson; null, or one that there is not, shows the list. */
+  readonly lesson: string | null;
+  /** Asks the gateway; `path` begins with "/". */
+  fetch: Ask;
+  readonly language: LessonLanguage;
+  onLanguage(language: LessonLanguage): void;
+  /** Address of one of the studio's places. */
+  studioHref(route: string): string;
+}
+
+/** Lessons that were begun in this page: another language, or a look elsewhere, loses nothing. */
+const sessions = new Map<string, LessonSession>();
+
+const lessonHref = (id: string): string => (id === "" ? "#lesson" : `#lesson/${id}`);
+
+/** Shows a lesson, or their list, in an element. */
+export function mountLessons(root: HTMLElement, options: LessonsOptions): { close(): void } {
+  const { fetch, language, studioHref } = options;
+  const published = options.lesson === null ? null : findLesson(options.lesson);
+  if (published === null) {
+    render(<LessonList language={language} lessonHref={lessonHref} />, root);
+    return { close: () => root.replaceChildren() };
+  }
+  const { lesson } = published;
+  const session = sessions.get(lesson.id) ?? new LessonSession(lesson, fetch);
+  session.ask = fetch;
+  sessions.set(lesson.id, session);
+  const place = lessons.indexOf(published);
+  const neighbours = {
+    before: lessons[place - 1]?.lesson.id ?? null,
+    after: lessons[place + 1]?.lesson.id ?? null,
+  };
+  const say = sayOf(published, language);
+  render(<LessonPage {...{ lesson, session, say, studioHref, lessonHref, neighbours }} />, root);
+  return { close: () => root.replaceChildren() };
+}
