@@ -27,7 +27,7 @@ function read(path: string): SourceFile {
   return { path, text: readFileSync(`${root}${path}`, "utf8") };
 }
 
-const isCode = (path: string) => /\.(ts|mjs)$/.test(path) && !/\.d\.mts$/.test(path);
+const isCode = (path: string) => /\.(tsx?|mjs)$/.test(path) && !/\.d\.mts$/.test(path);
 const product = [...pathsUnder("src"), ...pathsUnder("gateway")].filter(
   (path) => isCode(path) && !/\.gen\.ts$/.test(path),
 );

@@ -53,6 +53,7 @@ export function callLine(call: CallRecord, link: CallLink, parent: string | null
   const preview = textOf(deliveredMessage(call));
   return {
     id: call.id,
+    rollout: call.rolloutId,
     attempt: call.attemptId,
     parent,
     prefix: link.prefix,

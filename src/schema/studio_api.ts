@@ -48,6 +48,7 @@ export interface StudioReply extends StudioTokens {
 /** A call without its tokens. */
 export interface StudioCallLine {
   id: string;
+  rollout: string;
   attempt: string;
   /** The call it continues verbatim, and how many tokens it shares with it. */
   parent: string | null;

@@ -44,6 +44,13 @@ export const layers: readonly Layer[] = [
     packages: [],
   },
   {
+    // What the studio shows in a browser: it knows the gateway by its routes only.
+    name: "studio_client",
+    folder: "gateway/studio/client/",
+    imports: ["core", "schema"],
+    packages: ["hono/jsx/", "uplot"],
+  },
+  {
     name: "gateway",
     folder: "gateway/",
     imports: ["core", "schema", "text", "rl", "store"],

@@ -23,7 +23,7 @@ function importProblem(file: SourceFile, layer: Layer, record: ImportRecord): st
   const { specifier } = record;
   if (specifier === "?") return layer.imports === "*" ? null : "import() of something that is not a literal";
   if (!specifier.startsWith(".")) return packageProblem(file, layer, record);
-  if (!/\.(ts|mjs|json)$/.test(specifier)) return `import of ${specifier} lacks its suffix`;
+  if (!/\.(tsx?|mjs|json)$/.test(specifier)) return `import of ${specifier} lacks its suffix`;
   const target = layerOf(posix.join(posix.dirname(file.path), specifier));
   if (target === undefined) return `import of ${specifier}, which is in no layer`;
   const allowed = target.name === layer.name || layer.imports === "*" || layer.imports.includes(target.name);
