@@ -17,6 +17,7 @@ import { asApiError, DetailError } from "./http/errors.ts";
 import { Routes } from "./http/routes.ts";
 import { addLessonRoutes } from "./lessons/lesson_routes.ts";
 import { addMetricsRoute } from "./metrics/metrics_route.ts";
+import { addRoomRoutes } from "./room/room_routes.ts";
 import { addStudioRoutes } from "./studio/studio_routes.ts";
 
 /** A gateway that is ready to answer. */
@@ -53,6 +54,7 @@ export function createApp(deps: GatewayDeps): GatewayApp {
   addAdminRoutes(routes, gateway);
   addStudioRoutes(routes, gateway);
   addLessonRoutes(routes, gateway);
+  addRoomRoutes(routes, gateway);
   routes.close();
   routes.app.onError((fault) => {
     if (fault instanceof DetailError) return fault.response();

@@ -8,6 +8,7 @@ import type { Store } from "../src/schema/store.ts";
 import type { StudioSource } from "../src/schema/studio.ts";
 import type { ChatCodec } from "../src/text/chat_format.ts";
 import type { GatewayOptions } from "./config.ts";
+import type { Room } from "./room/room.ts";
 
 /** How a served model's tokens are text. What takes long may be done elsewhere: the gateway waits for it. */
 export interface ServedCodec extends Pick<ChatCodec, "stopIds" | "parseReply" | "encodeReply" | "thinkingEnd"> {
@@ -53,6 +54,8 @@ export interface GatewayDeps {
   control?: RunControl;
   /** The built page, served under /studio/. */
   page?: PageFiles;
+  /** The room whose members show their progress; absent: there is none. */
+  room?: Room;
   /** Told of faults that nobody foresaw; they are answered as internal errors. */
   report?: (fault: unknown) => void;
 }

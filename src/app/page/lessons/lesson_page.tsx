@@ -5,6 +5,8 @@ import { ExerciseForm } from "./exercise_form.tsx";
 import { Findings } from "./findings.tsx";
 import type { LessonSession, LessonState } from "./lesson_session.ts";
 import { Prose } from "./prose.tsx";
+import { type RoomLink, roomReport } from "./room_link.ts";
+import { RoomPanel } from "./room_panel.tsx";
 import type { SayLesson } from "./say.ts";
 
 interface LessonPageProps {
@@ -16,13 +18,16 @@ interface LessonPageProps {
   lessonHref(id: string): string;
   /** Ids of the lessons before and after this one; null at the ends. */
   readonly neighbours: { readonly before: string | null; readonly after: string | null };
+  /** The way into a teacher's room; null where there is none. */
+  readonly room: RoomLink | null;
 }
 
 /** A lesson from its question to its exercises. */
 export function LessonPage(props: LessonPageProps): JSX.Element {
-  const { lesson, session, say, lessonHref, neighbours } = props;
+  const { lesson, session, say, lessonHref, neighbours, room } = props;
   const [state, setState] = useState(session.view());
   useEffect(() => session.subscribe(() => setState(session.view())), [session]);
+  useEffect(() => void room?.tell(roomReport(lesson, state)), [room, state]);
   const done = lesson.exercises.filter(({ key }) => state.verdicts[key]?.ok === true).length;
   return (
     <article class="ls-lesson">
@@ -52,6 +57,7 @@ export function LessonPage(props: LessonPageProps): JSX.Element {
           />
         ))}
       </section>
+      {room !== null && <RoomPanel link={room} say={say} />}
       <nav class="ls-nav" aria-label={say("otherLessons")}>
         {neighbours.before !== null && <a href={lessonHref(neighbours.before)}>{say("before")}</a>}
         {neighbours.after !== null && <a href={lessonHref(neighbours.after)}>{say("after")}</a>}

@@ -5,6 +5,7 @@ import type { LessonLanguage } from "../../../schema/lesson.ts";
 import { LessonList } from "./lesson_list.tsx";
 import { LessonPage } from "./lesson_page.tsx";
 import { type Ask, LessonSession } from "./lesson_session.ts";
+import { RoomLink } from "./room_link.ts";
 import { findLesson, sayOf } from "./say.ts";
 
 /** What the lessons are shown with. */
@@ -17,10 +18,14 @@ export interface LessonsOptions {
   onLanguage(language: LessonLanguage): void;
   /** Address of one of the studio's places. */
   studioHref(route: string): string;
+  /** Asks the server that has a room for this page's people; absent or null where there is none. */
+  readonly room?: Ask | null;
 }
 
 /** Lessons that were begun in this page: another language, or a look elsewhere, loses nothing. */
 const sessions = new Map<string, LessonSession>();
+/** The membership in a room, for all lessons. */
+let link: RoomLink | null = null;
 
 const lessonHref = (id: string): string => (id === "" ? "#lesson" : `#lesson/${id}`);
 
@@ -36,12 +41,14 @@ export function mountLessons(root: HTMLElement, options: LessonsOptions): { clos
   const session = sessions.get(lesson.id) ?? new LessonSession(lesson, fetch);
   session.ask = fetch;
   sessions.set(lesson.id, session);
+  if (options.room) link ??= new RoomLink(options.room);
   const place = lessons.indexOf(published);
   const neighbours = {
     before: lessons[place - 1]?.lesson.id ?? null,
     after: lessons[place + 1]?.lesson.id ?? null,
   };
   const say = sayOf(published, language);
-  render(<LessonPage {...{ lesson, session, say, studioHref, lessonHref, neighbours }} />, root);
+  const room = options.room ? link : null;
+  render(<LessonPage {...{ lesson, session, say, studioHref, lessonHref, neighbours, room }} />, root);
   return { close: () => root.replaceChildren() };
 }

@@ -1,0 +1,122 @@
+/** The teacher's view over a room's tabs, as a part of the page. */
+import { render, useEffect, useState } from "hono/jsx/dom";
+import type { JSX } from "hono/jsx/dom/jsx-runtime";
+import { asLeydenError, LeydenError } from "../../../core/errors.ts";
+import type { LessonLanguage } from "../../../schema/lesson.ts";
+import { type RoomMember, type RoomView, roomViewSchema } from "../../../schema/room.ts";
+import { faultIn } from "../backend.ts";
+import type { Ask } from "./lesson_session.ts";
+import { findLesson, type SayLesson, sayOf } from "./say.ts";
+
+/** What the view is shown with. */
+export interface RoomOptions {
+  /** Asks the gateway that holds the room, with the teacher's key. */
+  ask: Ask;
+  readonly language: LessonLanguage;
+}
+
+const refreshMs = 3_000;
+/** Members silent for longer are shown as such. */
+const quietSeconds = 60;
+
+async function readRoom(ask: Ask): Promise<RoomView> {
+  const response = await ask("/room/api/view");
+  if (response.ok) return roomViewSchema.parse(await response.json());
+  const { code, message } = await faultIn(response);
+  throw new LeydenError(code, message);
+}
+
+/** Rewards as a line as wide as a few words; the numbers stand beside it. */
+function Spark({ rewards, title }: { rewards: readonly number[]; title: string }): JSX.Element | null {
+  if (rewards.length < 2) return null;
+  const [low, high] = [Math.min(...rewards), Math.max(...rewards)];
+  const y = (value: number): number => (high === low ? 12 : 22 - (20 * (value - low)) / (high - low));
+  const x = (i: number): number => 2 + (i / (rewards.length - 1)) * 116;
+  return (
+    <svg class="ls-spark" viewBox="0 0 120 24" role="img" aria-label={title}>
+      <polyline class="ls-line" points={rewards.map((r, i) => `${x(i).toFixed(1)},${y(r).toFixed(1)}`).join(" ")} />
+    </svg>
+  );
+}
+
+function MemberRow({ member, say, language }: { member: RoomMember; say: SayLesson; language: LessonLanguage }) {
+  const { name, silentSeconds, report, rewards } = member;
+  const title = report === null ? "–" : (findLesson(report.lesson)?.texts[language].title ?? report.lesson);
+  return (
+    <tr>
+      <th scope="row">{name}</th>
+      <td>{title}</td>
+      <td>{report === null || report.updates === 0 ? "–" : `${report.update} / ${report.updates}`}</td>
+      <td>{report?.reward == null ? "–" : report.reward.toFixed(2)}</td>
+      <td>
+        <Spark rewards={rewards} title={`${say("roomReward")}: ${name}`} />
+      </td>
+      <td>{report === null ? "–" : `${report.done} / ${report.exercises}`}</td>
+      <td>
+        {silentSeconds > quietSeconds ? `${Math.round(silentSeconds / 60)} ${say("roomMinutes")}` : say("roomHere")}
+      </td>
+    </tr>
+  );
+}
+
+const columns = ["roomMember", "roomLesson", "roomUpdate", "roomReward", "roomCurve", "roomExercises", "roomSeen"];
+
+function RoomTable({ ask, language }: RoomOptions): JSX.Element {
+  const say = sayOf(null, language);
+  const [room, setRoom] = useState<RoomView | null>(null);
+  const [fault, setFault] = useState("");
+  useEffect(() => {
+    const look = (): void => {
+      readRoom(ask).then(
+        (view) => {
+          setRoom(view);
+          setFault("");
+        },
+        (thrown: unknown) => setFault(asLeydenError(thrown).message),
+      );
+    };
+    look();
+    const timer = setInterval(look, refreshMs);
+    return () => clearInterval(timer);
+  }, [ask]);
+  return (
+    <div class="ls-lesson ls-wide">
+      <h1>{say("roomTitle")}</h1>
+      <p class="ls-lead">{say("roomLead")}</p>
+      {fault !== "" && <p class="ls-wrong" role="alert">{`${say("roomNoView")} ${fault}`}</p>}
+      {room !== null && (
+        <>
+          <p class="ls-code-line">
+            {say("roomCode")}: <strong>{room.code}</strong>
+          </p>
+          {room.full && <p role="status">{say("roomFull")}</p>}
+          <div class="ls-scroll">
+            <table class="ls-table">
+              <caption>{`${say("roomMembers")}: ${room.members.length}`}</caption>
+              <thead>
+                <tr>
+                  {columns.map((key) => (
+                    <th key={key} scope="col">
+                      {say(key)}
+                    </th>
+                  ))}
+                </tr>
+              </thead>
+              <tbody>
+                {room.members.map((member, i) => (
+                  <MemberRow key={i} member={member} say={say} language={language} />
+                ))}
+              </tbody>
+            </table>
+          </div>
+        </>
+      )}
+    </div>
+  );
+}
+
+/** Shows the room in an element. */
+export function mountRoom(root: HTMLElement, options: RoomOptions): { close(): void } {
+  render(<RoomTable {...options} />, root);
+  return { close: () => root.replaceChildren() };
+}

@@ -1,0 +1,112 @@
+/** A tab's way into its teacher's room: numbers of the lesson's runs, never their texts. */
+
+import { asLeydenError, LeydenError } from "../../../core/errors.ts";
+import type { Lesson } from "../../../schema/lesson.ts";
+import { type RoomReport, roomTicketSchema } from "../../../schema/room.ts";
+import type { Ask, LessonState } from "./lesson_session.ts";
+
+/** Whether the tab shares, and what went wrong last; empty for nothing. */
+export interface RoomState {
+  readonly name: string | null;
+  readonly fault: string;
+}
+
+/** What a teacher sees of a lesson's state. */
+export function roomReport(lesson: Lesson, { active, runs, verdicts }: LessonState): Omit<RoomReport, "token"> {
+  const finished = Object.keys(runs).filter((key) => runs[key] !== undefined);
+  const key = active?.key ?? finished.at(-1) ?? "";
+  const lines = active?.lines ?? runs[key]?.metrics ?? [];
+  const reward = lines.at(-1)?.["training/reward"];
+  return {
+    lesson: lesson.id,
+    run: key,
+    update: active?.update ?? lines.length,
+    updates: active?.updates ?? lines.length,
+    reward: typeof reward === "number" && Number.isFinite(reward) ? reward : null,
+    done: lesson.exercises.filter((exercise) => verdicts[exercise.key]?.ok === true).length,
+    exercises: lesson.exercises.length,
+  };
+}
+
+/** The tab's membership; one for all lessons. */
+export class RoomLink {
+  private readonly ask: Ask;
+  private readonly listeners = new Set<() => void>();
+  private token: string | null = null;
+  private state: RoomState = { name: null, fault: "" };
+  private told = "";
+
+  constructor(ask: Ask) {
+    this.ask = ask;
+  }
+
+  view(): RoomState {
+    return this.state;
+  }
+
+  /** Calls `told` after every change, until the returned function is called. */
+  subscribe(told: () => void): () => void {
+    this.listeners.add(told);
+    return () => this.listeners.delete(told);
+  }
+
+  async join(code: string, name: string): Promise<void> {
+    await this.attempt(async () => {
+      const ticket = roomTicketSchema.parse(await (await this.post("join", { code, name })).json());
+      this.token = ticket.token;
+      this.told = "";
+      this.change({ name: ticket.name, fault: "" });
+    });
+  }
+
+  async leave(): Promise<void> {
+    const { token } = this;
+    this.token = null;
+    this.change({ name: null, fault: "" });
+    if (token !== null) await this.attempt(async () => void (await this.post("leave", { token })));
+  }
+
+  /** Tells the room where a lesson stands, when that is news. */
+  async tell(report: Omit<RoomReport, "token">): Promise<void> {
+    const { token } = this;
+    const news = JSON.stringify(report);
+    if (token === null || news === this.told) return;
+    this.told = news;
+    await this.attempt(async () => void (await this.post("report", { token, ...report })));
+  }
+
+  private change(state: RoomState): void {
+    this.state = state;
+    for (const told of this.listeners) told();
+  }
+
+  private async attempt(body: () => Promise<void>): Promise<void> {
+    try {
+      await body();
+    } catch (thrown) {
+      this.change({ ...this.state, fault: asLeydenError(thrown).message });
+    }
+  }
+
+  private async post(path: string, body: unknown): Promise<Response> {
+    const headers = { "content-type": "application/json" };
+    const response = await this.ask(`/room/api/${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+    if (response.ok) return response;
+    if (response.status === 401) {
+      this.token = null;
+      this.change({ name: null, fault: "" });
+    }
+    const text = await response.text();
+    throw new LeydenError("room", detailOf(text));
+  }
+}
+
+function detailOf(text: string): string {
+  try {
+    const { detail } = JSON.parse(text) as { detail?: unknown };
+    if (typeof detail === "string") return detail;
+  } catch {
+    // Not the gateway's own answer: the text is what there is.
+  }
+  return text.slice(0, 200);
+}
