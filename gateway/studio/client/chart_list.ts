@@ -151,11 +151,16 @@ export function comparedCharts(
   return pairs.map(({ spec, line }) => ({
     ...shared(spec, say),
     id: `${spec.id} ${line.name}`,
-    title: say(line.text),
+    title: spec.lines.length > 1 ? `${say(spec.title)}: ${say(line.text)}` : say(spec.title),
     steps,
     series: [
-      { label: names[0], color: "st-a", values: along(own, line.name) },
-      { label: names[1], color: "st-d", values: along(other, line.name), dashed: true },
+      { label: names[0], color: "st-a", values: along(own, line.name), ...(line.dots ? { dots: true } : {}) },
+      {
+        label: names[1],
+        color: "st-d",
+        values: along(other, line.name),
+        ...(line.dots ? { dots: true } : { dashed: true }),
+      },
     ],
   }));
 }

@@ -116,12 +116,12 @@ function Pick({ chosen, file, onFile }: PickProps): JSX.Element {
 }
 
 const ends = [
-  ["training/reward", "line.reward"],
-  ["val/reward", "line.validation"],
-  ["actor/entropy", "line.entropy"],
-  ["perf/throughput", "line.speed"],
+  ["training/reward", "tile.reward"],
+  ["val/reward", "tile.validation"],
+  ["actor/entropy", "tile.entropy"],
+  ["perf/throughput", "tile.speed"],
   ["timing_s/step", "tile.time"],
-  ["async/age_max", "line.ageMax"],
+  ["async/age_max", "tile.age"],
 ] as const;
 
 interface PairProps {

@@ -4,7 +4,7 @@ import type { Language } from "./texts.ts";
 export function numberText(value: number | null | undefined, language: Language, digits = 4): string {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   if (Math.abs(value) === Number.MAX_VALUE) return value > 0 ? "∞" : "−∞";
-  if (Number.isInteger(value)) return value.toLocaleString(language);
+  if (Number.isInteger(value)) return value.toLocaleString(language).replace("-", "−");
   if (value !== 0 && Math.abs(value) < 10 ** -digits) return value.toExponential(1).replace("-", "−");
   return value
     .toLocaleString(language, { maximumFractionDigits: Math.abs(value) >= 100 ? 1 : digits })

@@ -98,11 +98,12 @@ function Tiles({ lines }: { lines: readonly MetricsRecord[] }): JSX.Element {
   );
 }
 
-/** How far a number has come since the first update, with its sign. */
+/** How far a number has come since it was first there, with its sign. */
 function gain(lines: readonly MetricsRecord[], name: string, language: "en" | "ko"): string {
-  const first = lines.find((line) => typeof line[name] === "number")?.[name];
-  const last = lastOf(lines, name);
-  if (typeof first !== "number" || last === null) return "";
+  const known = lines.flatMap((line) => (typeof line[name] === "number" ? [line[name]] : []));
+  const [first] = known;
+  const last = known.at(-1);
+  if (first === undefined || last === undefined || known.length < 2) return "";
   const difference = last - first;
   return `${difference >= 0 ? "+" : ""}${numberText(difference, language)}`;
 }

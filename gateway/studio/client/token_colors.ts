@@ -50,7 +50,7 @@ function bucket(share: number): number {
 /** Log-probabilities: the less likely, the stronger; -6 and below is the last step. */
 const logprobScale: TokenScale = {
   classOf: (value) => `st-seq-${bucket(Math.min(1, -value / 6))}`,
-  legend: Array.from({ length: steps }, (_, i) => [`st-seq-${i}`, -i] as const),
+  legend: Array.from({ length: steps }, (_, i) => [`st-seq-${i}`, i === 0 ? 0 : -i] as const),
 };
 
 function sequentialScale(values: readonly number[]): TokenScale {

@@ -37,30 +37,88 @@ function lengthOf(tokens: number): number {
   return 8 + 5 * Math.sqrt(tokens);
 }
 
-/** Draws the tree from left to right, a row per leaf; the first child goes on in its parent's row. */
+/** A run of nodes that is drawn in one row: from a node to the deepest leaf below it. */
+interface Chain {
+  readonly nodes: StudioTree["nodes"];
+  readonly from: DrawnNode | null;
+}
+
+/** Depth in tokens that each node reaches with what is below it, by id; parents stand before children. */
+function reachOf(nodes: StudioTree["nodes"]): Map<number, number> {
+  const reach = new Map(nodes.map((node) => [node.id, node.start + node.length]));
+  for (const node of [...nodes].reverse()) {
+    if (node.parent === null) continue;
+    reach.set(node.parent, Math.max(reach.get(node.parent) ?? 0, reach.get(node.id) ?? 0));
+  }
+  return reach;
+}
+
+/** Rows in which nothing overlaps: where each is taken. */
+class Rows {
+  private readonly taken: [from: number, to: number][][] = [];
+
+  /** The first row from `at` on that is free between two places, which then are taken. */
+  place(at: number, from: number, to: number): number {
+    for (let row = at; ; row++) {
+      const line = this.taken[row] ?? [];
+      if (line.some(([a, b]) => from < b && a < to)) continue;
+      while (this.taken.length <= row) this.taken.push([]);
+      this.taken[row]?.push([from, to]);
+      return row;
+    }
+  }
+
+  get count(): number {
+    return this.taken.length;
+  }
+}
+
+/** Draws the tree from left to right: the way to the deepest leaf goes straight on, what branches off lies below. */
 export function drawTree(tree: StudioTree): TreeDrawing {
+  const reach = reachOf(tree.nodes);
   const children = new Map<number | null, StudioTree["nodes"]>();
   for (const node of tree.nodes) children.set(node.parent, [...(children.get(node.parent) ?? []), node]);
+  for (const list of children.values()) list.sort((a, b) => (reach.get(b.id) ?? 0) - (reach.get(a.id) ?? 0));
   const drawn = new Map<number, DrawnNode>();
-  let rows = 0;
+  const rows = new Rows();
   let width = 0;
-  // A stack, for chains of hundreds of calls; children in reverse, so that the first is drawn first.
-  const stack = (children.get(null) ?? []).map((node) => ({ node, isFirst: false })).reverse();
-  for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
-    const { node, isFirst } = next;
-    const parent = node.parent === null ? undefined : drawn.get(node.parent);
-    const x = parent === undefined ? margin : parent.x + parent.width + gap;
-    const y = isFirst && parent !== undefined ? parent.y : margin + rows++ * treeRow;
-    const from = parent === undefined ? null : { x: parent.x + parent.width, y: parent.y };
-    const bar = { id: node.id, x, y, width: lengthOf(node.length), tokens: node.length, from };
-    drawn.set(node.id, bar);
-    width = Math.max(width, x + bar.width);
-    const below = children.get(node.id) ?? [];
-    for (let i = below.length - 1; i >= 0; i--)
-      stack.push({ node: below[i] as (typeof below)[number], isFirst: i === 0 });
+  const waiting: Chain[] = (children.get(null) ?? []).map((node) => ({ nodes: chainFrom(node, children), from: null }));
+  // Chains wait in a list, for conversations of hundreds of calls.
+  for (let chain = waiting.shift(); chain !== undefined; chain = waiting.shift()) {
+    const { nodes, from } = chain;
+    const start = from === null ? margin : from.x + from.width + gap;
+    const length = nodes.reduce((sum, node) => sum + lengthOf(node.length) + gap, 0);
+    const above = from === null ? 0 : Math.round((from.y - margin) / treeRow) + 1;
+    const y = margin + rows.place(above, start, start + length) * treeRow;
+    let before = from;
+    for (const node of nodes) {
+      const x = before === null ? margin : before.x + before.width + gap;
+      const line = before === null ? null : { x: before.x + before.width, y: before.y };
+      const bar = { id: node.id, x, y, width: lengthOf(node.length), tokens: node.length, from: line };
+      drawn.set(node.id, bar);
+      width = Math.max(width, x + bar.width);
+      before = bar;
+      for (const branch of (children.get(node.id) ?? []).slice(1)) {
+        waiting.push({ nodes: chainFrom(branch, children), from: bar });
+      }
+    }
   }
   const nodes = [...drawn.values()];
-  return { nodes, replies: drawnReplies(tree, drawn), width: width + margin, height: margin * 2 + rows * treeRow };
+  return {
+    nodes,
+    replies: drawnReplies(tree, drawn),
+    width: width + margin,
+    height: margin * 2 + rows.count * treeRow,
+  };
+}
+
+function chainFrom(
+  first: StudioTree["nodes"][number],
+  children: ReadonlyMap<number | null, StudioTree["nodes"]>,
+): StudioTree["nodes"] {
+  const chain = [first];
+  for (let next = children.get(first.id)?.[0]; next !== undefined; next = children.get(next.id)?.[0]) chain.push(next);
+  return chain;
 }
 
 /** Where each reply lies: from its first token's node along the path to the call's end. */
