@@ -34,12 +34,12 @@ function showWays({ perRollout }: LessonRuns): ExhibitTable | null {
   };
 }
 
-/** A group of the first update in which some succeed and some fail, with unequal numbers of calls where there is one. */
+/** A group of the first update: if there is one, with successes and failures and unequal numbers of calls. */
 function mixedGroup(run: LessonRun): LessonGroup | undefined {
   const mixed = firstGroups(run).filter(({ rollouts }) => new Set(rollouts.map(({ reward }) => reward)).size > 1);
   const differ = ({ rollouts }: LessonGroup) =>
     rollouts.some(({ calls }) => calls.length !== rollouts[0]?.calls.length);
-  return mixed.find(differ) ?? mixed[0];
+  return mixed.find(differ) ?? mixed[0] ?? firstGroups(run)[0];
 }
 
 const rewardOf = ({ reward }: LessonRollout): number => reward ?? 0;

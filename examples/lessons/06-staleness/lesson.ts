@@ -4,12 +4,15 @@ import { choice, edit, number } from "../judging.ts";
 import { atLast, callsOf, mean, metricOf, rolloutsOf, shown } from "../reading.ts";
 import { tiny } from "../sizes.ts";
 
+const few = { "train.updates": 8, "train.learningRate": 0.002 };
+/** A slow machine and more groups than an update takes: agents are still at work when the weights change. */
 const stale = {
-  "train.updates": 12,
-  "train.learningRate": 0.002,
+  ...few,
   "schedule.mode": "collocated",
-  "schedule.activeGroups": 16,
+  "schedule.activeGroups": 8,
   "schedule.maxAge": 4,
+  "rollout.concurrency": 32,
+  "rollout.env": { CLERK_TOOL_MS: "3000" },
 };
 
 /** The policy's version when an update began: that of the update before. */
@@ -49,7 +52,7 @@ export const lesson: Lesson = {
   number: 6,
   parts: ["onPolicy", "waiting", "ratio", "bound"],
   experiments: [
-    { key: "fresh", overrides: { "train.updates": 12, "train.learningRate": 0.002 } },
+    { key: "fresh", overrides: few },
     { key: "old", overrides: stale },
     { key: "corrected", overrides: { ...stale, "train.correction": "token", "train.oldLogprobs": "recomputed" } },
   ],

@@ -10,6 +10,7 @@ const withHole = 'message.matches("answer [0-9]+") ? 1.0 - 0.2 * double(calls) :
 const closed = "numbers(message) == [string(answer)] ? 1.0 - 0.2 * double(calls) : 0.0";
 
 const graded = (reward: string) => ({
+  "train.updates": 8,
   "rollout.grader": "expression",
   "rollout.graderOptions": { reward },
 });

@@ -1,5 +1,5 @@
 /** Makes the model folder but for its weights: `node examples/lessons/clerk/tokenizer.ts [FOLDER]`. */
-import { numberWords, writeWordModel } from "../../toy/word_model.ts";
+import { numberWords, type WordModelShape, writeWordModel } from "../../toy/word_model.ts";
 
 /**
  * The vocabulary after the special tokens. A number of two digits is one token, but its digits are tokens too: " 42" may
@@ -13,6 +13,6 @@ export const words: readonly string[] = [
 ];
 
 /** Width 64, two layers of two heads: some 90,000 parameters. */
-const shape = { layers: 2, heads: 2, headDim: 32, intermediate: 128 };
+export const shape: WordModelShape = { layers: 2, heads: 2, headDim: 32, intermediate: 128 };
 
 if (import.meta.main) writeWordModel(words, process.argv[2] ?? new URL("./model", import.meta.url), shape);
