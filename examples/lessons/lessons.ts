@@ -24,6 +24,8 @@ import scheduleKo from "./07-schedule/texts.ko.json" with { type: "json" };
 import { lesson as hacking } from "./08-hacking/lesson.ts";
 import hackingEn from "./08-hacking/texts.en.json" with { type: "json" };
 import hackingKo from "./08-hacking/texts.ko.json" with { type: "json" };
+import teacherEn from "./teacher/texts.en.json" with { type: "json" };
+import teacherKo from "./teacher/texts.ko.json" with { type: "json" };
 import commonEn from "./texts.en.json" with { type: "json" };
 import commonKo from "./texts.ko.json" with { type: "json" };
 
@@ -47,3 +49,18 @@ export const lessons: readonly PublishedLesson[] = [
 
 /** What pages and the command say around the lessons. */
 export const commonTexts: Readonly<Record<LessonLanguage, LessonTexts>> = { en: commonEn, ko: commonKo };
+
+/** What the teachers' page says. */
+export const teacherTexts: Readonly<Record<LessonLanguage, LessonTexts>> = { en: teacherEn, ko: teacherKo };
+
+/** Minutes that a lesson takes, by its number. */
+export const lessonMinutes: Readonly<Record<number, number>> = {
+  1: 20,
+  2: 20,
+  3: 15,
+  4: 25,
+  5: 20,
+  6: 25,
+  7: 25,
+  8: 20,
+};

@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { commonTexts, lessons } from "../../examples/lessons/lessons.ts";
+import { commonTexts, lessonMinutes, lessons, teacherTexts } from "../../examples/lessons/lessons.ts";
 import { experimentsOf } from "../../src/app/lesson/experiments.ts";
 import { parseConfig, withOverrides } from "../../src/experiment/config.ts";
 import { expressionFault } from "../../src/rollout/graders/expression.ts";
@@ -82,9 +82,16 @@ describe("the lessons", () => {
     }
   });
 
-  it("have texts around them in both languages", () => {
-    expect(Object.keys(commonTexts.ko)).toEqual(Object.keys(commonTexts.en));
-    for (const text of Object.values(commonTexts.ko)) expect(text).toMatch(/[가-힣]/);
+  it.each([commonTexts, teacherTexts])("have texts around them in both languages", (texts) => {
+    expect(Object.keys(texts.ko)).toEqual(Object.keys(texts.en));
+    for (const text of Object.values(texts.ko)) expect(text).toMatch(/[가-힣]/);
+  });
+
+  it("have a word for teachers each", () => {
+    for (const { lesson } of lessons) {
+      expect(lessonMinutes[lesson.number]).toBeGreaterThan(0);
+      for (const kind of ["stumble", "discuss"]) expect(teacherTexts.en).toHaveProperty(`${kind}0${lesson.number}`);
+    }
   });
 
   it.each(lessons)("$lesson.id: every experiment is a configuration, at both sizes", ({ lesson }) => {

@@ -63,9 +63,9 @@ export const lesson: Lesson = {
     choice("whatHack", ["guesses", "copiesQuestion", "saysNothing"], "guesses"),
     number("gap", 2, ({ hole }) => {
       if (hole === undefined) return null;
-      const paid = atLast(hole, "training/reward");
-      const right = shareAt(hole, "last", isRight);
-      return paid === null || right === null ? null : paid - right;
+      // As people do it: the difference of the two numbers in the table.
+      const [paid, right] = [atLast(hole, "training/reward"), shareAt(hole, "last", isRight)];
+      return paid === null || right === null ? null : Number(shown(paid, 2)) - Number(shown(right, 2));
     }),
     edit(
       "closeHole",

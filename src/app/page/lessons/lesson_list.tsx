@@ -3,6 +3,7 @@ import { lessons } from "../../../../examples/lessons/lessons.ts";
 import type { LessonLanguage } from "../../../schema/lesson.ts";
 import { Prose } from "./prose.tsx";
 import { sayOf } from "./say.ts";
+import { teacherId } from "./teacher_page.tsx";
 
 /** All lessons with their questions. */
 export function LessonList(props: { language: LessonLanguage; lessonHref(id: string): string }): JSX.Element {
@@ -24,6 +25,9 @@ export function LessonList(props: { language: LessonLanguage; lessonHref(id: str
           );
         })}
       </ol>
+      <p>
+        <a href={lessonHref(teacherId)}>{say("forTeachers")}</a>
+      </p>
     </div>
   );
 }

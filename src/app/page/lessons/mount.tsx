@@ -7,6 +7,7 @@ import { LessonPage } from "./lesson_page.tsx";
 import { type Ask, LessonSession } from "./lesson_session.ts";
 import { RoomLink } from "./room_link.ts";
 import { findLesson, sayOf } from "./say.ts";
+import { TeacherPage, teacherId } from "./teacher_page.tsx";
 
 /** What the lessons are shown with. */
 export interface LessonsOptions {
@@ -32,6 +33,10 @@ const lessonHref = (id: string): string => (id === "" ? "#lesson" : `#lesson/${i
 /** Shows a lesson, or their list, in an element. */
 export function mountLessons(root: HTMLElement, options: LessonsOptions): { close(): void } {
   const { fetch, language, studioHref } = options;
+  if (options.lesson === teacherId) {
+    render(<TeacherPage language={language} lessonHref={lessonHref} />, root);
+    return { close: () => root.replaceChildren() };
+  }
   const published = options.lesson === null ? null : findLesson(options.lesson);
   if (published === null) {
     render(<LessonList language={language} lessonHref={lessonHref} />, root);
