@@ -1,17 +1,13 @@
 import { openStoreForReading } from "../app/open_store.ts";
 import { FormatError } from "../core/errors.ts";
 import { nearest } from "../core/nearest.ts";
-import { RunFolder } from "../experiment/run_folder.ts";
-import { readTokenizerFiles } from "../io/tokenizer_folder.ts";
 import { rolloutTree } from "../rl/trie/rollout_tree.ts";
-import type { Files } from "../schema/files.ts";
 import type { Store } from "../schema/store.ts";
 import type { Rollout } from "../schema/wire.ts";
-import { Tokenizer } from "../text/tokenizer.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { rolloutText } from "./inspect_rollout.ts";
 import { rolloutLine, rolloutSummary, rolloutTable } from "./inspect_table.ts";
-import { modelFolderOf } from "./model_place.ts";
+import { runTokenizer, storePath } from "./recorded_run.ts";
 
 /** `leyden inspect`: what a run recorded, also while it is running. */
 export const command: Command = {
@@ -37,20 +33,6 @@ async function inspect(context: CommandContext): Promise<number> {
   return 0;
 }
 
-/** The store of a run, or a store's own file. @throws FormatError "store_missing" */
-async function storePath(files: Files, run: string): Promise<string> {
-  if (!(await files.exists(run))) {
-    throw new FormatError("file_missing", `There is no ${run}.`, { do: "Name a run's folder, or a store's file." });
-  }
-  const inside = files.join(run, "store.sqlite");
-  if (await files.exists(inside)) return inside;
-  if (/\.(sqlite|db)$/.test(run)) return run;
-  throw new FormatError("store_missing", `${run} holds no store.sqlite.`, {
-    do: 'Name a run whose configuration has store.kind "sqlite", or a store\'s file.',
-    data: { run },
-  });
-}
-
 async function printTable(context: CommandContext, store: Store): Promise<void> {
   const lines = [];
   for (const rollout of await store.rollouts()) {
@@ -72,7 +54,7 @@ async function printRollout(context: CommandContext, store: Store, run: string, 
     context.printJson(rolloutTree(id, await store.calls(id)));
     return;
   }
-  for (const line of await rolloutText(store, rollout, await findTokenizer(context, run))) context.print(line);
+  for (const line of await rolloutText(store, rollout, await runTokenizer(context, run))) context.print(line);
 }
 
 /** @throws FormatError "rollout_not_found" */
@@ -85,17 +67,4 @@ async function requireRollout(store: Store, id: string): Promise<Rollout> {
     do: near === undefined ? "Leave the id out to see all of them." : `Did you mean "${near}"?`,
     data: { rollout: id },
   });
-}
-
-/** Tokenizer of the model named, else of the run's newest checkpoint; null, with a note, when there is none. */
-async function findTokenizer({ args, platform, note }: CommandContext, run: string): Promise<Tokenizer | null> {
-  const { files } = platform;
-  const named = args.text("model");
-  const checkpoint = named === undefined ? await new RunFolder(files, run).latestCheckpoint() : null;
-  const folder = named === undefined ? checkpoint?.folder : await modelFolderOf(files, named);
-  if (folder !== undefined && (named !== undefined || (await files.exists(files.join(folder, "tokenizer.json"))))) {
-    return Tokenizer.load(await readTokenizerFiles(files, folder));
-  }
-  note("No checkpoint with a tokenizer yet, so messages are shown instead of tokens; --model DIR names another.");
-  return null;
 }

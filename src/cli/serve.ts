@@ -1,8 +1,8 @@
 import { pid } from "node:process";
 import { createApp } from "../../gateway/app.ts";
 import { ReplyScript } from "../../gateway/calls/reply_script.ts";
-import { gatewayDefaults } from "../../gateway/config.ts";
-import type { ServedModel } from "../../gateway/deps.ts";
+import { type GatewayOptions, gatewayDefaults } from "../../gateway/config.ts";
+import type { GatewayDeps, ServedModel } from "../../gateway/deps.ts";
 import { listen } from "../app/listen.ts";
 import { loadScript } from "../app/load_script.ts";
 import { openStore } from "../app/open_store.ts";
@@ -11,10 +11,12 @@ import { hex } from "../core/clock.ts";
 import { asLeydenError } from "../core/errors.ts";
 import type { EngineOptions } from "../engine/engine_options.ts";
 import type { HostPlatform } from "../schema/platform.ts";
+import type { Store } from "../schema/store.ts";
 import type { Args } from "./args.ts";
 import { UsageError } from "./args.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { namedValues, openNamedModels } from "./named_models.ts";
+import { explainLan, type LanPlace, openLan } from "./serve_lan.ts";
 
 /** Who writes the replies of a served model. */
 const policies = ["model", "script", "null"] as const;
@@ -76,8 +78,18 @@ export const command: Command = {
       summary: "Another name of a model, as harnesses ask for it; may be repeated.",
     },
     "gateway-only": { kind: "flag", summary: "Serve no model: forward to endpoints registered by POST /api/models." },
+    lan: {
+      kind: "flag",
+      summary: "Listen on the local network, over TLS, and give everybody there the page; needs no model.",
+    },
     host: { kind: "text", value: "HOST", summary: "Address to listen on.", fallback: "127.0.0.1" },
-    port: { kind: "integer", value: "N", summary: "Port to listen on; 0 takes a free one.", fallback: 0, min: 0 },
+    port: {
+      kind: "integer",
+      value: "N",
+      summary: "Port to listen on; 0 takes a free one, with --lan 8443.",
+      fallback: 0,
+      min: 0,
+    },
     key: { kind: "text", value: "K", summary: 'The admin\'s key; random by default, "" turns authentication off.' },
     "model-name": { kind: "text", value: "NAME", summary: "Name of the policy.", fallback: gatewayDefaults.modelName },
     "train-temperature": {
@@ -103,9 +115,10 @@ export const command: Command = {
 /** What is served, as the options say; null with --gateway-only. @throws UsageError */
 function wantedModel(args: Args): WantedModel | null {
   const folder = args.text("model");
-  if ((folder === undefined) !== args.flag("gateway-only")) {
+  const isAlone = args.flag("gateway-only");
+  if (folder === undefined ? !isAlone && !args.flag("lan") : isAlone) {
     throw new UsageError("leyden serve needs --model DIR or --gateway-only, and not both.", {
-      do: "Pass --model DIR to serve a model, or --gateway-only to forward calls.",
+      do: "Pass --model DIR to serve a model, --gateway-only to forward calls, or --lan alone to serve the page.",
     });
   }
   const policy = args.requireText("policy") as Policy;
@@ -137,6 +150,49 @@ async function openModel(platform: HostPlatform, wanted: WantedModel): Promise<S
   return replies === null ? served : { ...served, script: new ReplyScript(replies) };
 }
 
+function gatewayOptions(args: Args, key: string, aliases: Readonly<Record<string, string>>): GatewayOptions {
+  return {
+    key,
+    modelName: args.requireText("model-name"),
+    aliases,
+    trainTemperature: args.requireNumber("train-temperature"),
+    valTemperature: args.requireNumber("val-temperature"),
+  };
+}
+
+/** The studio over the recorded calls. In a room whose people hold no key, the page trains in each one's tab. */
+async function studioParts(
+  platform: HostPlatform,
+  store: Store,
+  { key, hasModel, isLan }: { key: string; hasModel: boolean; isLan: boolean },
+): Promise<Pick<GatewayDeps, "studio" | "page">> {
+  const { RunView } = await import("../experiment/run_view.ts");
+  const { pageFiles } = await import("../app/page_build/page_files.ts");
+  const kind = isLan && !hasModel ? "tab" : "run";
+  return {
+    studio: new RunView({ store, files: platform.files, runFolder: "", name: "leyden serve", config: null }),
+    page: pageFiles(platform, { kind, needsKey: key !== "", room: false }),
+  };
+}
+
+/** Where the gateway is, for programs and for people. */
+function tellWhere(
+  context: CommandContext,
+  { url, key, lan, what }: { url: string; key: string; lan: LanPlace | null; what: string | undefined },
+): void {
+  const { note } = context;
+  if (key === "") note("Authentication is off: whoever reaches this address may do everything.");
+  const [host] = lan?.hosts ?? [];
+  const reached = lan === null ? url : `https://${host}:${lan.listen.port}`;
+  const studio = `${reached}/studio/${key === "" ? "" : `#key=${key}`}`;
+  context.printJson({ url: reached, key, pid, studio, ...(lan === null ? {} : { fingerprint: lan.fingerprint }) });
+  if (context.json) return;
+  const serving = what ?? (lan === null ? "registered endpoints" : "the page");
+  note(`Serving ${serving} at ${reached}. Studio: ${studio}`);
+  if (lan !== null) explainLan(context, lan);
+  note("Ctrl+C stops.");
+}
+
 async function serve(context: CommandContext): Promise<number> {
   const { args, platform, note } = context;
   const wanted = wantedModel(args);
@@ -148,25 +204,23 @@ async function serve(context: CommandContext): Promise<number> {
   const telemetry = await openTelemetry(platform, store, args.text("otel") ?? "", note);
   const model = wanted === null ? null : await openModel(platform, wanted);
   const others = await openNamedModels(platform, also);
+  const lan = args.flag("lan") ? await openLan(platform, args) : null;
   const app = createApp({
     store,
     model,
     others,
     clock: platform.clock,
     entropy: platform.entropy,
-    config: {
-      key,
-      modelName: args.requireText("model-name"),
-      aliases,
-      trainTemperature: args.requireNumber("train-temperature"),
-      valTemperature: args.requireNumber("val-temperature"),
-    },
+    config: gatewayOptions(args, key, aliases),
+    ...(await studioParts(platform, store, { key, hasModel: model !== null, isLan: lan !== null })),
     report: (fault) => note(`gateway: ${asLeydenError(fault).message}`),
   });
-  const served = await listen(platform, app, { host: args.requireText("host"), port: args.requireNumber("port") });
-  if (key === "") note("Authentication is off: whoever reaches this address may do everything.");
-  context.printJson({ url: served.url, key, pid });
-  if (!context.json) note(`Serving ${wanted?.folder ?? "registered endpoints"} at ${served.url}. Ctrl+C stops.`);
+  const served = await listen(
+    platform,
+    app,
+    lan?.listen ?? { host: args.requireText("host"), port: args.requireNumber("port") },
+  );
+  tellWhere(context, { url: served.url, key, lan, what: wanted?.folder });
   if (!stop.aborted) await new Promise((resolve) => stop.addEventListener("abort", resolve, { once: true }));
   await served.close(drainMs);
   await model?.engine.close();

@@ -2,9 +2,9 @@
 export interface PageSetting {
   /**
    * `tab`: the page trains by itself. `run`: the server has a run or recorded calls to show, and its key opens them.
-   * `relay`: the page trains by itself, and programs on this computer reach its model through the server.
+   * `record`: there is a finished run to look at. `relay`: the page trains by itself, and programs on this computer reach its model through the server.
    */
-  readonly kind: "tab" | "run" | "relay";
+  readonly kind: "tab" | "run" | "record" | "relay";
   /** False when the server asks for no key. */
   readonly needsKey: boolean;
   /** True when the server shows a room's tabs to their teacher. */

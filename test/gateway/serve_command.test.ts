@@ -77,7 +77,7 @@ describe("leyden serve", () => {
       error: {
         code: "usage",
         message: "leyden serve needs --model DIR or --gateway-only, and not both.",
-        do: "Pass --model DIR to serve a model, or --gateway-only to forward calls.",
+        do: "Pass --model DIR to serve a model, --gateway-only to forward calls, or --lan alone to serve the page.",
       },
     });
     expect((await run("--gateway-only", "--model", "x")).status).toBe(4);

@@ -38,6 +38,18 @@ const target = ["chrome121", "firefox128", "safari18"];
 
 const inlineNamespace = "worker-text";
 
+/** Packages that also run on Node name its modules in branches that no browser takes. */
+const nodeBranches: Plugin = {
+  name: "node-branches",
+  setup(build) {
+    build.onResolve(
+      { filter: /^(node:)?(fs|fs\/promises|path|url|module|crypto|worker_threads|os)$/ },
+      ({ importer, path }) => (/[\\/]node_modules[\\/]/.test(importer) ? { path, namespace: "node-branch" } : null),
+    );
+    build.onLoad({ filter: /.*/, namespace: "node-branch" }, () => ({ contents: "module.exports = {};" }));
+  },
+};
+
 /** Bundles entry points for browsers, and with them the workers that they name. */
 export class PageBundler {
   /** Files made so far, by name; they load each other from one folder. Empty for `single`. */
@@ -49,6 +61,7 @@ export class PageBundler {
   private readonly form: PageForm;
   private readonly named = new Map<string, Promise<NamedModule>>();
   private readonly texts = new Map<string, string>();
+  private fault: PageBuildError | null = null;
 
   constructor(esbuild: Esbuild, root: string, form: PageForm) {
     this.esbuild = esbuild;
@@ -102,12 +115,15 @@ export class PageBundler {
         write: false,
         metafile: true,
         logLevel: "silent",
-        plugins: [moduleUrls((path) => this.resolveNamed(path)), this.inlineTexts()],
+        plugins: [moduleUrls((path) => this.resolveNamed(path)), this.inlineTexts(), nodeBranches],
         ...options,
       })
       .catch((cause: unknown) => {
+        // A worker that could not be bundled is at fault, not whoever names it.
+        if (this.fault !== null) throw this.fault;
         const reason = cause instanceof Error ? cause.message.split("\n").slice(0, 6).join(" ") : String(cause);
-        throw new PageBuildError(`${relative(this.root, entry)} cannot be bundled: ${reason}`, { cause });
+        this.fault = new PageBuildError(`${relative(this.root, entry)} cannot be bundled: ${reason}`, { cause });
+        throw this.fault;
       });
     const metafile = result.metafile as Metafile;
     for (const input of Object.keys(metafile.inputs)) this.inputs.add(input);

@@ -1,0 +1,151 @@
+import { useState } from "hono/jsx/dom";
+import type { JSX } from "hono/jsx/dom/jsx-runtime";
+import type { RunFault, RunStatus } from "../../schema/run_control.ts";
+import { faultIn, faultOf, type PageBackend } from "./backend.ts";
+import { FaultNotice } from "./environment.tsx";
+import type { Say } from "./texts.ts";
+
+/** Longest reply to ask for. */
+const maxTokens = 128;
+
+interface Reply {
+  readonly text: string;
+  /** Update after which the model gave it; null for a model that is not trained here. */
+  readonly update: number | null;
+  readonly cut: boolean;
+}
+
+interface Question {
+  readonly text: string;
+  readonly replies: readonly Reply[];
+}
+
+interface Completion {
+  readonly choices: readonly {
+    readonly message: {
+      readonly content: string | null;
+      readonly tool_calls?: readonly { function: { name: string; arguments: string } }[];
+    };
+    readonly finish_reason: string;
+  }[];
+}
+
+/** Whom to ask. */
+export interface ChatProps {
+  readonly backend: PageBackend;
+  /** Name of the policy; a run that is not open yet has none, and any name means it. */
+  readonly model: string;
+  readonly status: RunStatus;
+  /** True for a model that answers whatever the status: one that is served without a run. */
+  readonly open: boolean;
+  readonly say: Say;
+}
+
+async function askModel({ backend, model, status, open }: ChatProps, question: string): Promise<Reply | RunFault> {
+  try {
+    const response = await backend.fetch("/v1/chat/completions", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({
+        model: model === "" ? "policy" : model,
+        messages: [{ role: "user", content: question }],
+        max_tokens: maxTokens,
+        temperature: 0,
+      }),
+    });
+    if (!response.ok) return await faultIn(response);
+    const [choice] = ((await response.json()) as Completion).choices;
+    const calls = choice?.message.tool_calls?.map(({ function: f }) => `${f.name}(${f.arguments})`) ?? [];
+    const text = [choice?.message.content ?? "", ...calls].filter((part) => part !== "").join("\n");
+    return { text, update: open ? null : status.update, cut: choice?.finish_reason === "length" };
+  } catch (thrown) {
+    return faultOf(thrown);
+  }
+}
+
+/** Asks the model, and asks it the same again later: what training has changed is seen side by side. */
+export function ChatPanel(props: ChatProps): JSX.Element {
+  const { status, say } = props;
+  const [questions, setQuestions] = useState<readonly Question[]>([]);
+  const [busy, setBusy] = useState(false);
+  const [fault, setFault] = useState<RunFault | null>(null);
+  const isOpen = props.open || ["running", "paused", "finished"].includes(status.phase);
+  const ask = async (text: string): Promise<void> => {
+    setBusy(true);
+    setFault(null);
+    const answer = await askModel(props, text);
+    if ("code" in answer) setFault(answer);
+    else setQuestions((known) => withReply(known, text, answer));
+    setBusy(false);
+  };
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    const form = event.currentTarget as HTMLFormElement;
+    const text = String(new FormData(form).get("message") ?? "").trim();
+    if (text === "") return;
+    form.reset();
+    void ask(text);
+  };
+  return (
+    <section class="pg-panel" aria-labelledby="pg-chat">
+      <h2 id="pg-chat">{say("chat.title")}</h2>
+      <p class="pg-hint">{say(isOpen ? "chat.lead" : "chat.closed")}</p>
+      <div class="pg-chat" role="log" aria-label={say("chat.title")}>
+        {questions.map((question) => (
+          <Exchange key={question.text} question={question} say={say} closed={busy || !isOpen} again={ask} />
+        ))}
+        {busy && <p class="pg-hint">{say("chat.busy")}</p>}
+      </div>
+      {fault && <FaultNotice fault={fault} say={say} />}
+      <form class="pg-ask" onSubmit={submit}>
+        <input class="pg-input" name="message" aria-label={say("chat.message")} autocomplete="off" disabled={!isOpen} />
+        <button type="submit" class="pg-button" disabled={busy || !isOpen}>
+          {say("chat.send")}
+        </button>
+      </form>
+    </section>
+  );
+}
+
+/** The questions with a reply more; a question that was asked before keeps its place. */
+function withReply(questions: readonly Question[], text: string, reply: Reply): readonly Question[] {
+  if (!questions.some((question) => question.text === text)) return [...questions, { text, replies: [reply] }];
+  return questions.map((question) =>
+    question.text === text ? { ...question, replies: [...question.replies, reply] } : question,
+  );
+}
+
+function whose(update: number | null, say: Say): string {
+  if (update === null) return say("chat.model");
+  return update === 0 ? say("chat.base") : say("chat.version", { update });
+}
+
+interface ExchangeProps {
+  readonly question: Question;
+  readonly say: Say;
+  readonly closed: boolean;
+  again(text: string): Promise<void>;
+}
+
+function Exchange({ question, say, closed, again }: ExchangeProps): JSX.Element {
+  return (
+    <div class="pg-chat">
+      <p class="pg-reply pg-mine">
+        <span class="pg-who">{say("chat.you")}</span>
+        {question.text}
+      </p>
+      {question.replies.map(({ text, update, cut }, i) => (
+        <p key={String(i)} class="pg-reply">
+          <span class="pg-who">{whose(update, say)}</span>
+          {text === "" ? say("chat.empty") : text}
+          {cut && <span class="pg-hint">{say("chat.limit", { tokens: maxTokens })}</span>}
+        </p>
+      ))}
+      <p style="margin:0">
+        <button type="button" class="pg-button" disabled={closed} onClick={() => void again(question.text)}>
+          {say("chat.again")}
+        </button>
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,69 @@
+import type { JSX } from "hono/jsx/dom/jsx-runtime";
+import type { RunFault } from "../../schema/run_control.ts";
+import type { Say, TextKey } from "./texts.ts";
+
+/** Why this browser cannot train, as far as can be known before trying; null when it can. */
+export async function findObstacle(): Promise<RunFault | null> {
+  const { gpu } = navigator as { gpu?: GPU };
+  if (gpu === undefined) return { code: isSecureContext ? "no_webgpu" : "insecure_page", message: "", do: "" };
+  const adapter = await gpu.requestAdapter().catch(() => null);
+  return adapter === null ? { code: "no_adapter", message: "", do: "" } : null;
+}
+
+interface Explanation {
+  readonly title: TextKey;
+  readonly why: TextKey;
+  /** Lists browsers, and what to switch on. */
+  readonly browsers?: boolean;
+}
+
+const explanations: Readonly<Record<string, Explanation>> = {
+  no_webgpu: { title: "env.noWebgpu", why: "env.noWebgpuWhy", browsers: true },
+  insecure_page: { title: "env.noWebgpu", why: "env.insecure" },
+  no_adapter: { title: "env.noAdapter", why: "env.noAdapterWhy", browsers: true },
+  device_memory: { title: "env.memory", why: "env.memoryWhat" },
+  memory_budget: { title: "env.memory", why: "env.memoryWhat" },
+  device_lost: { title: "env.lost", why: "env.lostWhat" },
+  second_tab: { title: "env.second", why: "env.secondWhy" },
+};
+
+/** True for faults that concern the browser or the device, and have a page of their own. */
+export function isEnvironmentFault({ code }: RunFault): boolean {
+  return Object.hasOwn(explanations, code);
+}
+
+const browserKeys: readonly TextKey[] = ["env.chrome", "env.linux", "env.firefox", "env.safari"];
+
+/** Says what is wrong and what to do, with the fault's own words below. */
+export function FaultNotice({ fault, say, retry }: { fault: RunFault; say: Say; retry?: () => void }): JSX.Element {
+  const known = explanations[fault.code];
+  return (
+    <section class="pg-notice" role="alert">
+      <h2>{say(known?.title ?? "env.failed")}</h2>
+      {known && <p>{say(known.why)}</p>}
+      {fault.message !== "" && (
+        <p>
+          {fault.message} {fault.do}
+        </p>
+      )}
+      {known?.browsers && (
+        <>
+          <p>{say("env.browsers")}</p>
+          <ul>
+            {browserKeys.map((key) => (
+              <li key={key}>{say(key)}</li>
+            ))}
+          </ul>
+        </>
+      )}
+      <p class="pg-hint">{say("env.code", { code: fault.code })}</p>
+      {retry && (
+        <p>
+          <button type="button" class="pg-button" onClick={retry}>
+            {say("retry")}
+          </button>
+        </p>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,39 @@
+import { useState } from "hono/jsx/dom";
+import type { JSX } from "hono/jsx/dom/jsx-runtime";
+import type { Say } from "./texts.ts";
+
+/** Where the reward comes from: the experiment, or a function that is written here. */
+export function RewardField({ say }: { say: Say }): JSX.Element {
+  const [own, setOwn] = useState(false);
+  return (
+    <fieldset class="pg-field pg-plain">
+      <legend class="pg-label">{say("run.rewardTitle")}</legend>
+      <label>
+        <input type="radio" name="rewardKind" value="configured" checked={!own} onChange={() => setOwn(false)} />{" "}
+        {say("run.rewardConfigured")}
+      </label>
+      <br />
+      <label>
+        <input type="radio" name="rewardKind" value="own" checked={own} onChange={() => setOwn(true)} />{" "}
+        {say("run.rewardOwn")}
+      </label>
+      {own && (
+        <label class="pg-field">
+          <span class="pg-visually-hidden">{say("run.rewardSource")}</span>
+          <textarea class="pg-area" name="reward" rows={8} spellcheck={false}>
+            {exampleReward}
+          </textarea>
+          <span class="pg-hint">{say("run.rewardHint")}</span>
+        </label>
+      )}
+    </fieldset>
+  );
+}
+
+/** What stands in the field at first: the last number of the message, compared with the task's answer. */
+const exampleReward = `// message: what the agent printed; task: the row of the data set
+({ message, task }) => {
+  const numbers = message.match(/-?\\d+(\\.\\d+)?/g) ?? [];
+  return Number(numbers.at(-1)) === Number(task.answer) ? 1 : 0;
+}
+`;

@@ -1,0 +1,59 @@
+import type { JSX } from "hono/jsx/dom/jsx-runtime";
+import type { ControlRequest, RunFault } from "../../schema/run_control.ts";
+import type { PageBackend } from "./backend.ts";
+import { ChatPanel } from "./chat_panel.tsx";
+import { ControlPanel } from "./control_panel.tsx";
+import { FaultNotice } from "./environment.tsx";
+import { idleStatus } from "./idle_status.ts";
+import { Progress } from "./progress.tsx";
+import type { RelayState } from "./relay_client.ts";
+import { RelayPanel } from "./relay_panel.tsx";
+import type { RunFeed, RunView } from "./run_feed.ts";
+import type { Say } from "./texts.ts";
+
+/** What the section of the run is made of. */
+export interface RunPageProps {
+  readonly backend: PageBackend;
+  readonly feed: RunFeed;
+  readonly view: RunView;
+  /** Null where no relay sent the page. */
+  readonly relay: RelayState | null;
+  readonly say: Say;
+}
+
+/** The run: what to train, how far it is, and a talk with its model. */
+export function RunPage({ backend, feed, view, relay, say }: RunPageProps): JSX.Element {
+  const status = view.status ?? idleStatus;
+  const control = (request: ControlRequest): Promise<RunFault | null> => feed.control(request);
+  const isTab = backend.kind === "tab";
+  const isSteered = view.run?.can.control !== false;
+  const served = isSteered
+    ? (["run.servedTitle", "run.servedLead"] as const)
+    : (["serve.title", "serve.lead"] as const);
+  const [title, lead] = isTab ? (["run.title", "run.lead"] as const) : served;
+  return (
+    <>
+      <h1>{say(title)}</h1>
+      <p class="pg-lead">{say(lead)}</p>
+      {relay && <RelayPanel state={relay} say={say} />}
+      {view.fault && <FaultNotice fault={view.fault} say={say} />}
+      {status.error && <FaultNotice fault={status.error} say={say} />}
+      <div class={view.choices.length > 0 ? "pg-columns" : ""}>
+        {view.choices.length > 0 && (
+          <div>
+            <ControlPanel say={say} status={status} choices={view.choices} control={control} />
+          </div>
+        )}
+        <div>
+          {isSteered && <Progress status={status} lines={view.lines} say={say} control={control} />}
+          {(view.lines.length > 0 || !isSteered) && (
+            <p>
+              <a href="#/">{say("run.openStudio")}</a>
+            </p>
+          )}
+          <ChatPanel backend={backend} open={!isSteered} model={view.run?.models[0] ?? ""} status={status} say={say} />
+        </div>
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,93 @@
+import { useEffect, useState } from "hono/jsx/dom";
+import type { JSX } from "hono/jsx/dom/jsx-runtime";
+import { FaultNotice } from "./environment.tsx";
+import { Header } from "./header.tsx";
+import { LockedPage } from "./locked_page.tsx";
+import { type Opening, openPage, openServed, openTabHere } from "./opening.ts";
+import { type AddressSecrets, applyLanguage, applyTheme, preferredLanguage, preferredTheme } from "./preferences.ts";
+import { useRelay } from "./relay_panel.tsx";
+import { type Place, placeOf, type Section } from "./routes.ts";
+import { SectionView } from "./section_view.tsx";
+import { textsOf } from "./texts.ts";
+
+/** Sections that a page shows, by what it talks to. */
+function sectionsOf(opening: Opening): readonly Section[] {
+  if (opening.state !== "open") return [];
+  const { kind, setting } = opening.backend;
+  if (setting.kind === "record" && kind === "served") return ["studio"];
+  const common: readonly Section[] = ["run", "studio"];
+  const own: readonly Section[] = kind === "tab" ? ["lessons", "model"] : ["lessons"];
+  return [...common, ...own, ...(setting.room ? (["room"] as const) : [])];
+}
+
+function usePlace(): Place {
+  const [place, setPlace] = useState(placeOf(location.hash));
+  useEffect(() => {
+    const moved = (): void => setPlace(placeOf(location.hash));
+    addEventListener("hashchange", moved);
+    return () => removeEventListener("hashchange", moved);
+  }, []);
+  return place;
+}
+
+/** The whole page. */
+export function Shell({ secrets }: { secrets: AddressSecrets }): JSX.Element {
+  const [language, setLanguage] = useState(preferredLanguage());
+  const [theme, setTheme] = useState(preferredTheme());
+  const [opening, setOpening] = useState<Opening>({ state: "opening" });
+  const place = usePlace();
+  const say = textsOf(language);
+  useEffect(() => applyLanguage(language, say("title")), [language]);
+  useEffect(() => applyTheme(theme), [theme]);
+  useEffect(() => {
+    void openPage(secrets.key).then(setOpening);
+  }, []);
+  const relay = useRelay(opening.state === "open" ? opening.backend : null, secrets.relay);
+  const retry = (): void => {
+    const setting = opening.state === "blocked" ? opening.setting : null;
+    setOpening({ state: "opening" });
+    void (setting === null ? openPage(secrets.key) : openTabHere(setting)).then(setOpening);
+  };
+  const isWide = opening.state === "open" && place.section !== "run" && place.section !== "model";
+  return (
+    <>
+      <button type="button" class="pg-skip" onClick={() => document.getElementById("pg-main")?.focus()}>
+        {say("skip")}
+      </button>
+      <Header
+        say={say}
+        section={place.section}
+        sections={sectionsOf(opening)}
+        language={language}
+        theme={theme}
+        onLanguage={setLanguage}
+        onTheme={setTheme}
+      />
+      <main id="pg-main" class={isWide ? "pg-main pg-wide" : "pg-main"} tabindex={-1}>
+        {opening.state === "opening" && <p role="status">{say("loading")}</p>}
+        {opening.state === "blocked" && <FaultNotice fault={opening.fault} say={say} retry={retry} />}
+        {opening.state === "locked" && (
+          <LockedPage
+            say={say}
+            useTab={() => void openTabHere(opening.setting).then(setOpening)}
+            open={async (key) => {
+              const served = await openServed(opening.setting, key);
+              if (served !== null) setOpening(served);
+              return served !== null;
+            }}
+          />
+        )}
+        {opening.state === "open" && (
+          <SectionView
+            place={place}
+            backend={opening.backend}
+            feed={opening.feed}
+            relay={relay}
+            language={language}
+            onLanguage={setLanguage}
+          />
+        )}
+      </main>
+    </>
+  );
+}

@@ -1,0 +1,25 @@
+import english from "./texts.en.json" with { type: "json" };
+import korean from "./texts.ko.json" with { type: "json" };
+
+/** Languages of the page. */
+export type Language = "en" | "ko";
+
+/** Key of a text. */
+export type TextKey = keyof typeof english;
+
+/** Says a text in the page's language, with values in the places that are named in braces. */
+export type Say = (key: TextKey, values?: Readonly<Record<string, string | number>>) => string;
+
+const tables: Readonly<Record<Language, Readonly<Record<TextKey, string>>>> = { en: english, ko: korean };
+
+/** Languages by their own names. */
+export const languageNames: Readonly<Record<Language, string>> = { en: "English", ko: "한국어" };
+
+/** The texts of a language. */
+export function textsOf(language: Language): Say {
+  const table = tables[language];
+  return (key, values) =>
+    values === undefined
+      ? table[key]
+      : table[key].replace(/\{(\w+)\}/g, (place, name: string) => String(values[name] ?? place));
+}
