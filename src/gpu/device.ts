@@ -25,6 +25,11 @@ export class Device {
   readonly counters: DeviceCounters = zeroCounters();
   /** While set, plans run dispatch by dispatch and report each. */
   profiler: Profiler | null = null;
+  /**
+   * While set, plans are built without planning: every temporary has a buffer of its own, every dispatch a submit, and
+   * what nobody uses is computed too. Results must be the same to the last bit; where they are not, planning is at fault.
+   */
+  naivePlans = false;
   private fault: DeviceError | null = null;
   private closed = false;
 

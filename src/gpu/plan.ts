@@ -35,6 +35,8 @@ export interface PlanParts {
   readonly scalars: readonly string[];
   readonly owned: readonly PoolBuffer[];
   readonly arenaBytes: number;
+  /** Every dispatch is submitted on its own. */
+  readonly naive: boolean;
 }
 
 /** Host data of a plan's inputs by name; shorter than the tensor is fine when its first axis is dynamic. */
@@ -111,7 +113,8 @@ export class Plan {
   async runSeries(series: readonly PlanValues[], inputs: PlanInputs): Promise<PlanOutputs> {
     const { device, steps, outputs } = this.parts;
     const last = series.at(-1);
-    if (series.length === 1 || device.profiler !== null || last === undefined) return this.runEachOf(series, inputs);
+    const apart = this.parts.naive || device.profiler !== null;
+    if (series.length === 1 || apart || last === undefined) return this.runEachOf(series, inputs);
     device.throwFault();
     for (const values of series) this.checkValues(values);
     for (const [name, data] of Object.entries(inputs)) this.writeInput(name, data);
@@ -172,6 +175,10 @@ export class Plan {
   }
 
   private submit(from: number, to: number, values: PlanValues, read: readonly string[]): void {
+    if (this.parts.naive && to - from > 1) {
+      for (let i = from; i < to; i++) this.submit(i, i + 1, values, i === to - 1 ? read : []);
+      return;
+    }
     const encoder = this.parts.device.gpu.createCommandEncoder({ label: this.label });
     this.encodePass(encoder, from, to, values);
     this.encodeReadback(encoder, read, values);

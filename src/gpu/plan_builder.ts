@@ -162,6 +162,7 @@ export class PlanBuilder {
       scalars: [...this.scalars],
       owned: this.owned,
       arenaBytes,
+      naive: device.naivePlans,
     });
   }
 
@@ -171,6 +172,7 @@ export class PlanBuilder {
       for (const slot of effectOf(dispatch).touches) this.touch(slot, i);
     }
     for (const slot of this.outputSlots()) this.touch(slot, this.dispatches.length);
+    if (this.device.naivePlans) return this.layOutApart();
     const { pool, caps } = this.device;
     const layout = layOutArena(this.slots.map(neverUsedIsEmpty), caps.limits.offsetAlignment);
     if (layout.totalBytes > 0) this.owned.push(pool.allocate(`${this.label}.arena`, layout.totalBytes, tensorUsage));
@@ -180,6 +182,18 @@ export class PlanBuilder {
         ? { buffer: storage.buffer, offset: offsetBytes }
         : { buffer: arena, offset: (layout.offsets[storage.slot] as number) + offsetBytes };
     return { place, arenaBytes: layout.totalBytes };
+  }
+
+  /** A buffer of its own for each temporary. */
+  private layOutApart(): { place: (t: Tensor) => Place; arenaBytes: number } {
+    const allocate = (bytes: number): PoolBuffer => this.device.pool.allocate(`${this.label}.temp`, bytes, tensorUsage);
+    const buffers = this.slots.map(({ bytes }) => allocate(bytes));
+    this.owned.push(...buffers);
+    const place = ({ storage, offsetBytes: offset }: Tensor): Place =>
+      storage.kind === "buffer"
+        ? { buffer: storage.buffer, offset }
+        : { buffer: buffers[storage.slot] as PoolBuffer, offset };
+    return { place, arenaBytes: buffers.reduce((n, { bytes }) => n + bytes, 0) };
   }
 
   /** A read binding that shares its buffer with a written one of the same dispatch must be declared read_write. */
@@ -221,6 +235,7 @@ export class PlanBuilder {
 
   /** Leaves out dispatches whose results nobody uses. */
   private dropDead(): void {
+    if (this.device.naivePlans) return;
     const live = liveDispatches(this.dispatches.map(effectOf), this.outputSlots());
     this.cuts = this.cuts.map((cut) => live.slice(0, cut).filter(Boolean).length);
     this.dispatches = this.dispatches.filter((_, i) => live[i]);

@@ -3,6 +3,7 @@
 // the loss; two adapters over one model do not touch each other; a target that no model has is refused.
 import { describe, expect, it } from "#test";
 import { Rng, seedKey } from "../../src/core/rng.ts";
+import type { ProfiledDispatch } from "../../src/gpu/profiler.ts";
 import { parseHfConfig } from "../../src/io/hf_config.ts";
 import { AdaptedModel } from "../../src/model/lora/adapted_model.ts";
 import { Adapter } from "../../src/model/lora/adapter.ts";
@@ -12,7 +13,7 @@ import { Trainer } from "../../src/train/trainer.ts";
 import { allConfigs, llamaConfig, qwen3Config } from "../model/configs.ts";
 import { expectClose, testDevice } from "../ops/opcheck.ts";
 import { stillClock } from "../runtime/still_clock.ts";
-import { adamw, allGradients, crossEntropy, ppo, randomRows } from "./training_rows.ts";
+import { adamw, allGradients, crossEntropy, ppo, randomRows, row } from "./training_rows.ts";
 
 const all: LoraConfig = { rank: 3, alpha: 6, targets: "all-linear", rslora: false };
 
@@ -197,6 +198,32 @@ describe("LoRA", () => {
     expectClose("gradients", await allGradients(split.trainer), await allGradients(whole.trainer), 1e-5);
     close(whole);
     close(split);
+  });
+
+  it("computes no gradient of what nothing below it is trained by", async () => {
+    const labels = async (json: Record<string, unknown>, targets: LoraConfig["targets"]): Promise<string[]> => {
+      const opened = await adapted(json, { ...all, targets });
+      const { model, trainer } = opened;
+      const dispatches: ProfiledDispatch[] = [];
+      model.device.profiler = { nowMs: () => 0, record: (d) => dispatches.push(d) };
+      await trainer.computeGradients([row([1, 2, 3, 4, 5], new Rng(seedKey(6)))], ppo);
+      model.device.profiler = null;
+      close(opened);
+      return dispatches.map(({ label, shape }) => `${label} ${shape}`);
+    };
+    const count = (of: readonly string[], pattern: RegExp): number => of.filter((label) => pattern.test(label)).length;
+    const { hidden_size: C, num_hidden_layers: layers } = llamaConfig as Record<string, number>;
+    const whole = await labels(llamaConfig, "all-linear");
+    // 16 from (H + 2 KV) D = 64: the first block's normalised input needs no gradient, neither through W nor through A.
+    expect(count(whole, new RegExp(`^matmul_\\w+_NN.main 5x${C}x64$`))).toBe((layers as number) - 1);
+    // Two norms a block and the last one, but the first block's first.
+    expect(count(whole, /^rmsnorm.backward/)).toBe(2 * (layers as number));
+    const upper = await labels(llamaConfig, ["down_proj"]);
+    // Through the second block down to the first block's MLP, and no further.
+    expect(count(upper, /^attention_dq/)).toBe((layers as number) - 1);
+    expect(count(upper, /^attention_dkv/)).toBe((layers as number) - 1);
+    expect(count(upper, /^activation.backward/)).toBe((layers as number) - 1);
+    expect(count(upper, /^rmsnorm.backward/)).toBe(2 * (layers as number) - 1);
   });
 
   it("refuses a target that no linear layer has", async () => {
