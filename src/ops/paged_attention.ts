@@ -5,8 +5,10 @@ import { dimValue, linearGroups } from "../gpu/plan_values.ts";
 import { requireDims, type Tensor } from "../gpu/tensor.ts";
 import { wgsl } from "../gpu/wgsl.gen.ts";
 import { type KvFormat, type KvPages, kvFormatOf, requireKvFormat, requirePages } from "./kv_pages.ts";
+import { attentionOfRows } from "./paged_attention/one_row.ts";
 import { headsTogether, type PagedFamily, pagedFamily, pagedTileRows } from "./paged_attention/select.ts";
-import { ownedVectors, subgroupPagedAttention, vectorWidth } from "./paged_attention/subgroup.ts";
+import { ownedVectors, vectorWidth } from "./paged_attention/subgroup.ts";
+import { attentionOfTiles } from "./paged_attention/tile.ts";
 import { headsPerRow, type QkvShape, requireQkv } from "./qkv_shape.ts";
 
 /** Widest head: its query and accumulators must fit in registers and workgroup memory. */
@@ -67,7 +69,7 @@ export function pagedAttention(plan: PlanBuilder, inputs: PagedAttentionIn, o: P
     format: kvFormatOf(kv),
     rows: tiles === undefined ? 1 : pagedTileRows(caps, o),
     lanes: caps.subgroupWidth,
-    heads: family === "subgroup" ? headsTogether(o) : 1,
+    heads: family === "subgroup" ? headsTogether(caps.subgroupWidth, o) : 1,
   };
   const out = plan.temp([rows, o.heads * o.headDim], "paged_attention.o");
   const vectors = family === "subgroup" ? vectorWidth(variant) : family === "alone" && o.headDim % 4 === 0 ? 4 : 1;
@@ -83,10 +85,12 @@ export function pagedAttention(plan: PlanBuilder, inputs: PagedAttentionIn, o: P
       row_stride: (headsPerRow(o) * o.headDim) / vectors,
       max_pages: pages.shape[1] as number,
       scale: o.scale,
-      parts: family === "subgroup" ? ownedVectors(variant) : o.headDim / vectors,
+      // A single row's vectors lie in all lanes, a tile's rows have all of theirs.
+      parts: family === "subgroup" && variant.rows === 1 ? ownedVectors(variant) : o.headDim / vectors,
+      queries: variant.heads,
+      zero: 0,
       half_block: 32,
       head_parts: o.heads / o.kvHeads / variant.heads,
-      queries: variant.rows * variant.heads,
     },
     constants: family === "alone" ? { WG: itemsPerGroup } : {},
     workgroups: (v) => linearGroups(Math.ceil((dimValue(count, v) * o.heads) / perGroup)),
@@ -123,7 +127,7 @@ function kernelOf(variant: Variant): Kernel {
 
 function textOf(variant: Variant): string {
   const { family, headDim, format, rows } = variant;
-  if (family === "subgroup") return subgroupPagedAttention(variant);
+  if (family === "subgroup") return rows > 1 ? attentionOfTiles(variant) : attentionOfRows(variant);
   const sized = (text: string): string => text.replace("const D = 64u;", `const D = ${headDim}u;`);
   if (family === "shared") {
     const tiled = rows === 1 ? wgsl.paged_attention_shared : withTiles(wgsl.paged_attention_shared);

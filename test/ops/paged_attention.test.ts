@@ -188,30 +188,37 @@ describe("paged attention", () => {
       for (const o of got.values()) expect(o).toEqual((s.qkv[0] as Float32Array).slice(20));
     });
 
-    it(`gives equal bits alone, in a batch, in chunks and from other pages on ${named(caps)}`, async () => {
-      const device = await testDeviceWith(caps);
-      const s = scene({ heads: 2, kvHeads: 1, headDim: 32, scale: 0.2 }, [150, 40, 7, 90]);
-      const all = s.rows.map((_, r) => r);
-      const whole = await attend(device, s, [all]);
-      const chunks: number[][] = [];
-      for (let at = 0; at < all.length; at += 37) chunks.push(all.slice(at, at + 37));
-      const first = all.filter((r) => s.rows[r]?.[0] === 0);
-      const moved = { ...s, tables: s.tables.map((t) => t.map((p) => s.pages - 1 - p)) };
-      const others = {
-        chunks: await attend(device, s, chunks),
-        "one by one": await attend(
-          device,
-          s,
-          first.map((r) => [r]),
-        ),
-        "other pages": await attend(device, moved, [all]),
-        "in tiles": await attend(device, s, [all], { tiled: true }),
-        "chunks in tiles": await attend(device, s, chunks, { tiled: true }),
-      };
-      for (const [name, got] of Object.entries(others)) {
-        for (const [r, o] of got) expect(`${name} ${r} ${o.join()}`).toBe(`${name} ${r} ${whole.get(r)?.join()}`);
-      }
-    });
+    for (const [heads, kvHeads, headDim] of [
+      [2, 1, 32],
+      [4, 4, 16],
+      [3, 1, 20],
+    ] as const) {
+      const sizes = `H ${heads} KV ${kvHeads} D ${headDim}`;
+      it(`gives equal bits alone, in a batch, in chunks and from other pages: ${sizes} on ${named(caps)}`, async () => {
+        const device = await testDeviceWith(caps);
+        const s = scene({ heads, kvHeads, headDim, scale: 0.2 }, [150, 40, 7, 90]);
+        const all = s.rows.map((_, r) => r);
+        const whole = await attend(device, s, [all]);
+        const chunks: number[][] = [];
+        for (let at = 0; at < all.length; at += 37) chunks.push(all.slice(at, at + 37));
+        const first = all.filter((r) => s.rows[r]?.[0] === 0);
+        const moved = { ...s, tables: s.tables.map((t) => t.map((p) => s.pages - 1 - p)) };
+        const others = {
+          chunks: await attend(device, s, chunks),
+          "one by one": await attend(
+            device,
+            s,
+            first.map((r) => [r]),
+          ),
+          "other pages": await attend(device, moved, [all]),
+          "in tiles": await attend(device, s, [all], { tiled: true }),
+          "chunks in tiles": await attend(device, s, chunks, { tiled: true }),
+        };
+        for (const [name, got] of Object.entries(others)) {
+          for (const [r, o] of got) expect(`${name} ${r} ${o.join()}`).toBe(`${name} ${r} ${whole.get(r)?.join()}`);
+        }
+      });
+    }
   }
 
   for (const caps of variants) {

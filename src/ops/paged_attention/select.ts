@@ -7,10 +7,10 @@ import type { QkvShape } from "../qkv_shape.ts";
  */
 export type PagedFamily = "subgroup" | "alone" | "shared";
 
-/** Query heads times rows whose queries and sums a subgroup keeps in registers. */
-const mostQueries = 8;
-/** Rows of a tile; more are hardly faster and take twice as long to compile. */
-const mostRows = 4;
+/** Query heads whose sums a subgroup keeps in registers for one row. */
+const mostHeads = 8;
+/** Rows of a workgroup's tile; more are hardly faster and take twice as long to compile. */
+const sharedRows = 4;
 
 /** The family for an adapter (test/bench/LOG.md), or the one that is asked for. */
 export function pagedFamily(caps: Capabilities): PagedFamily {
@@ -21,10 +21,10 @@ export function pagedFamily(caps: Capabilities): PagedFamily {
   return servesSubgroups(caps) ? "subgroup" : "alone";
 }
 
-/** Query heads of one key head that a subgroup takes: the most that divide them evenly. */
-export function headsTogether({ heads, kvHeads }: QkvShape): number {
+/** Query heads of one key head that a subgroup of `lanes` takes: the most that divide them evenly. */
+export function headsTogether(lanes: number, { heads, kvHeads }: QkvShape): number {
   const group = heads / kvHeads;
-  for (let n = Math.min(mostQueries, group); n > 1; n--) if (group % n === 0) return n;
+  for (let n = Math.min(mostHeads, lanes, group); n > 1; n--) if (group % n === 0) return n;
   return 1;
 }
 
@@ -32,5 +32,6 @@ export function headsTogether({ heads, kvHeads }: QkvShape): number {
 export function pagedTileRows(caps: Capabilities, shape: QkvShape): number {
   const family = pagedFamily(caps);
   if (family === "alone") return 1;
-  return family === "shared" ? mostRows : Math.min(mostRows, Math.floor(mostQueries / headsTogether(shape)));
+  const { subgroupWidth: lanes } = caps;
+  return family === "shared" ? sharedRows : Math.floor(lanes / headsTogether(lanes, shape));
 }
