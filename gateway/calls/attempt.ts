@@ -4,8 +4,9 @@ import type { CallRecord } from "../../src/schema/store.ts";
 import type { ModelCall, PastCall, PastCalls, RawPrompt } from "../dialects/dialect.ts";
 import { dialectNamed } from "../dialects/registry.ts";
 import { resolvedCall } from "../dialects/resolve_call.ts";
-import { callKeyOf, emptyHash, hashOn, type IdsHash } from "./call_key.ts";
+import { emptyHash, hashOn, type IdsHash } from "./call_key.ts";
 import { CallMemory } from "./call_memory.ts";
+import { Draws } from "./draws.ts";
 import type { RawCall } from "./raw_prompt.ts";
 
 /** A call that was recorded just now, or is read from the store. */
@@ -22,6 +23,8 @@ export interface FinishedCall {
   replyIds: Int32Array;
   parent: string | null;
   prefixLength: number;
+  /** Its dialect's requests refer to calls instead of repeating them. */
+  isReferable: boolean;
 }
 
 /** What was said in a call, whether or not the harness is known to have got it: it may refer to it. */
@@ -43,10 +46,18 @@ export class Attempt implements PastCalls {
   private readonly said = new Map<string, Said>();
   /** The calls that made tool calls, by the ids of these. */
   private readonly callers = new Map<string, string>();
-  /** Draws of each prompt that count: under way, or delivered. */
-  private readonly draws = new Map<string, Set<number>>();
+  private readonly draws = new Draws();
+  /** All calls of the attempt as the store has them. */
+  private readonly stored: (() => Promise<readonly CallRecord[]>) | null;
+  private readonly limit: number | undefined;
 
-  /** The chats with a model that a request may continue. */
+  /** Without `stored` every call stays in memory, `limit` of each model's at most otherwise. */
+  constructor(stored: (() => Promise<readonly CallRecord[]>) | null = null, limit?: number) {
+    this.stored = stored;
+    this.limit = stored ? limit : Number.POSITIVE_INFINITY;
+  }
+
+  /** The chats with a model that a request may continue, without those that are in the store alone. */
   recorded(policy: string): readonly RecordedCall[] {
     return this.answered(policy).chats.calls;
   }
@@ -54,6 +65,32 @@ export class Attempt implements PastCalls {
   /** Those of them whose requests have this many messages. */
   recordedOfLength(policy: string, messages: number): readonly RecordedCall[] {
     return this.answered(policy).chats.ofLength(messages);
+  }
+
+  /**
+   * Of the chats that are in the store alone those whose requests have this many messages, where one of them may have
+   * this reply.
+   */
+  async droppedOfLength(policy: string, messages: number, reply: ChatMessage): Promise<readonly RecordedCall[]> {
+    if (!this.stored || !this.answered(policy).chats.mayHaveDropped(messages, reply)) return [];
+    const whole = new Attempt();
+    for (const call of await this.stored()) whole.restore(call);
+    return whole.recordedOfLength(policy, messages);
+  }
+
+  /** Takes a chat back into memory that was in the store alone. */
+  revive(policy: string, call: RecordedCall): void {
+    const { chats } = this.answered(policy);
+    if (chats.get(call.id)) return;
+    this.said.set(call.id, { policy, reply: call.reply, instructions: 0 });
+    this.forgetDropped(chats.add(call, null, 0));
+  }
+
+  private forgetDropped(callIds: readonly string[]): void {
+    for (const id of callIds) {
+      for (const made of this.said.get(id)?.reply?.tool_calls ?? []) this.callers.delete(made.id);
+      this.said.delete(id);
+    }
   }
 
   /** The calls without a chat that a prompt may continue. */
@@ -73,19 +110,21 @@ export class Attempt implements PastCalls {
   }
 
   private answered(policy: string): Answered {
-    const known = this.models.get(policy) ?? { chats: new CallMemory(), raw: [] };
+    const known = this.models.get(policy) ?? { chats: new CallMemory(this.limit), raw: [] };
     this.models.set(policy, known);
     return known;
   }
 
   /** Remembers a call. */
-  remember({ id, policy, call, reply, prompt, promptIds, replyIds, parent, prefixLength }: FinishedCall): void {
+  remember(finished: FinishedCall): void {
+    const { id, policy, call, reply, prompt, promptIds, replyIds, parent, prefixLength, isReferable } = finished;
     const answered = this.answered(policy);
     if (prompt !== null) {
       answered.raw.push({ id, prompt: typeof prompt === "string" ? prompt : null, promptIds, replyIds });
       return;
     }
-    answered.chats.add({ id, request: call.chat, reply, promptIds, replyIds }, parent, prefixLength);
+    const recorded = { id, request: call.chat, reply, promptIds, replyIds };
+    this.forgetDropped(answered.chats.add(recorded, parent, prefixLength, isReferable));
     this.said.set(id, { policy, reply, instructions: call.instructions ?? 0 });
     for (const made of reply?.tool_calls ?? []) this.callers.set(made.id, id);
   }
@@ -98,10 +137,10 @@ export class Attempt implements PastCalls {
     if (!dialect || isRaw) return;
     const call = resolvedCall(dialect, dialect.read(record.request), this);
     const reply = dialect.replyMessage(record.response);
-    this.remember({ ...record, ...tokens, id, policy, call, reply, prompt: call.prompts?.[0] ?? null });
-    const [prompts = "", occurrence = ""] = record.callKey.split(".");
+    const isReferable = dialect.resolve !== undefined;
+    this.remember({ ...record, ...tokens, id, policy, call, reply, prompt: call.prompts?.[0] ?? null, isReferable });
     if (delivery === "abandoned") this.forget(id);
-    else this.drawsOf(prompts).add(Number(occurrence));
+    else this.draws.add(record.callKey);
   }
 
   past(callId: string): PastCall | null {
@@ -115,28 +154,14 @@ export class Attempt implements PastCalls {
     return caller === undefined ? null : this.past(caller);
   }
 
-  private drawsOf(prompt: string): Set<number> {
-    const known = this.draws.get(prompt) ?? new Set<number>();
-    this.draws.set(prompt, known);
-    return known;
-  }
-
-  /**
-   * The key of the next draw of a prompt. A draw that the harness never got is drawn again under its key, so that a
-   * broken connection changes nothing.
-   */
+  /** The key of the next draw of a prompt. */
   claim(prompt: string): string {
-    const draws = this.drawsOf(prompt);
-    let occurrence = 0;
-    while (draws.has(occurrence)) occurrence++;
-    draws.add(occurrence);
-    return callKeyOf(prompt, occurrence);
+    return this.draws.claim(prompt);
   }
 
   /** Takes a draw back that was not delivered. */
   release(callKey: string): void {
-    const [prompt = "", occurrence = ""] = callKey.split(".");
-    this.draws.get(prompt)?.delete(Number(occurrence));
+    this.draws.release(callKey);
   }
 
   /** The harness did not get the reply: it can continue the prompt, and not the whole of what was drawn. */

@@ -58,8 +58,9 @@ export class Attempts {
 
   private async load(name: string, rolloutId: string, attemptId: string): Promise<Attempt> {
     try {
-      const attempt = new Attempt();
-      for (const call of await this.store.calls(rolloutId, attemptId)) attempt.restore(call);
+      const stored = () => this.store.calls(rolloutId, attemptId);
+      const attempt = new Attempt(stored);
+      for (const call of await stored()) attempt.restore(call);
       return attempt;
     } catch (thrown) {
       this.entries.delete(name);

@@ -14,15 +14,24 @@ export interface ChatPrompt {
 }
 
 /** Of the recorded calls the one with the longest conversation that the chat repeats, reply included. */
-function continuedCall(chat: ChatRequest, attempt: Attempt, name: string, model: ServedModel): RecordedCall | null {
+async function continuedCall(
+  chat: ChatRequest,
+  attempt: Attempt,
+  name: string,
+  model: ServedModel,
+): Promise<RecordedCall | null> {
   // The call's messages end where a reply stands in the chat: in the usual case, the last one.
   for (let at = chat.messages.length - 1; at >= 0; at--) {
-    if (chat.messages[at]?.role !== "assistant") continue;
+    const reply = chat.messages[at];
+    if (reply?.role !== "assistant") continue;
     const recorded = attempt.recordedOfLength(name, at);
-    if (recorded.length === 0) continue;
     const found =
       findContinuation(chat, recorded) ?? findContinuation(chat, adoptedCalls(chat, recorded, attempt, model));
     if (found) return found.call;
+    const dropped = findContinuation(chat, await attempt.droppedOfLength(name, at, reply));
+    if (!dropped) continue;
+    attempt.revive(name, dropped.call);
+    return dropped.call;
   }
   return null;
 }
@@ -34,7 +43,7 @@ export async function chatPrompt(
   name: string,
   model: ServedModel,
 ): Promise<ChatPrompt> {
-  const call = continuedCall(asked, attempt, name, model);
+  const call = await continuedCall(asked, attempt, name, model);
   // What is one object crosses to a codec in a worker once.
   const chat = call ? sharedRequest(asked, call.request) : asked;
   const prompt = await model.codec.encodeRequest(chat, call ? [call] : []);

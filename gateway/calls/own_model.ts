@@ -245,7 +245,8 @@ export class OwnModel {
     for (const [at, { id, policy, response, tokens, parent, prefixLength }] of records.entries()) {
       const reply = dialect.replyMessage(response);
       const prompt = drawn[at]?.draw.raw ?? null;
-      attempt.remember({ id, policy, call, reply, prompt, ...tokens, parent, prefixLength });
+      const isReferable = dialect.resolve !== undefined;
+      attempt.remember({ id, policy, call, reply, prompt, ...tokens, parent, prefixLength, isReferable });
     }
     return records;
   }

@@ -162,7 +162,15 @@ export async function answerTranslated(
   for (const { id, policy, response, tokens } of records) {
     const reply = dialect.replyMessage(response);
     const where = { prompt: null, parent: null, prefixLength: 0 };
-    owner.attempt.remember({ id, policy, call, reply, ...where, ...tokens });
+    owner.attempt.remember({
+      id,
+      policy,
+      call,
+      reply,
+      ...where,
+      ...tokens,
+      isReferable: dialect.resolve !== undefined,
+    });
   }
   return { status: 200, json, watch: recorder.watch(records, owner.attempt) };
 }

@@ -45,10 +45,11 @@ class FirstPrompts {
 class CodecServer {
   private readonly codec: AdditionCodec;
   private readonly first = new FirstPrompts();
-  private readonly objects = new ReceivedObjects(keptCharacters);
+  private readonly objects: ReceivedObjects;
 
-  constructor(codec: AdditionCodec) {
+  constructor(codec: AdditionCodec, kept: number) {
     this.codec = codec;
+    this.objects = new ReceivedObjects(kept);
   }
 
   answer({ request, text }: CodecCall): CodecReply {
@@ -85,9 +86,9 @@ class CodecServer {
   }
 }
 
-/** Answers an owner's calls with `codec`, one after the other. */
-export function serveCodec(codec: AdditionCodec, port: WorkerPort): void {
-  const server = new CodecServer(codec);
+/** Answers an owner's calls with `codec`, one after the other; `kept`: characters of messages and tools that stay here. */
+export function serveCodec(codec: AdditionCodec, port: WorkerPort, kept: number = keptCharacters): void {
+  const server = new CodecServer(codec, kept);
   port.onMessage((message) => {
     const { kind, number, calls } = message as CodecCalls;
     if (kind !== "codec_calls") return;

@@ -79,6 +79,56 @@ describe("call memory", () => {
   });
 });
 
+describe("a call memory that is full", () => {
+  const reply = (content: string) => ({ role: "assistant" as const, content });
+  const filled = () => {
+    const memory = new CallMemory(3);
+    for (const id of ["a", "b", "c"]) memory.add(call(id, [1], [2], ["x"]), null, 0);
+    return memory;
+  };
+
+  it("drops what was continued the longest ago, and knows by its reply that it was there", () => {
+    const memory = filled();
+    expect(memory.add(call("d", [1, 2, 3], [4], ["x", "y"]), "a", 2)).toEqual(["b"]);
+    expect(memory.calls.map(({ id }) => id)).toEqual(["a", "c", "d"]);
+    expect(memory.ofLength(1).map(({ id }) => id)).toEqual(["a", "c"]);
+    expect([memory.get("b"), memory.hashOf("b", 2)]).toEqual([undefined, null]);
+    expect(memory.mayHaveDropped(1, reply(" b "))).toBe(true);
+    expect(memory.mayHaveDropped(2, reply("b"))).toBe(false);
+    expect(memory.mayHaveDropped(1, reply("a"))).toBe(false);
+    expect(memory.mayHaveDropped(1, { ...reply("else"), recorded_call: "b" })).toBe(true);
+  });
+
+  it("knows a dropped call by the id of a tool call, whatever else was made of its message", () => {
+    const memory = new CallMemory(1);
+    const tool_calls = [{ id: "t1", type: "function" as const, function: { name: "f", arguments: "{}" } }];
+    memory.add({ ...call("a", [1], [2], ["x"]), reply: { ...reply(""), tool_calls } }, null, 0);
+    memory.add(call("b", [1], [2], ["x"]), null, 0);
+    expect(memory.mayHaveDropped(1, { ...reply("changed"), tool_calls })).toBe(true);
+  });
+
+  it("does not offer a dropped reply that was never delivered", () => {
+    const memory = filled();
+    memory.forgetReply("a");
+    expect(memory.add(call("d", [1], [2], ["x"]), null, 0)).toEqual(["a"]);
+    expect(memory.mayHaveDropped(1, reply("a"))).toBe(false);
+  });
+
+  it("keeps what is referred to by name", () => {
+    const memory = new CallMemory(1);
+    for (const id of ["a", "b", "c"]) expect(memory.add(call(id, [1], [2], ["x"]), null, 0, true)).toEqual([]);
+    expect(memory.calls).toHaveLength(3);
+  });
+
+  it("goes on with the conversation of a call that it dropped", () => {
+    const memory = filled();
+    memory.add(call("d", [1, 2, 3], [4], ["x", "y"]), "c", 2);
+    for (const id of ["e", "f", "g"]) memory.add(call(id, [1], [2], [id]), null, 0);
+    memory.add(call("h", [1, 2, 3, 4, 5], [6], ["x", "y", "z"]), "d", 4);
+    expect(plain(memory.get("h") as RecordedCall)).toEqual(plain(call("h", [1, 2, 3, 4, 5], [6], ["x", "y", "z"])));
+  });
+});
+
 describe("equal JSON", () => {
   it("is decided by content", () => {
     const json = fc.jsonValue();

@@ -88,6 +88,48 @@ describe("a codec behind a port", () => {
     expect([encoded, b]).toEqual([2, a]);
   });
 
+  it("sends of a conversation that goes on what is new, and all of it again when the worker has dropped some", async () => {
+    const sent: string[] = [];
+    const [here, there] = channel();
+    serveCodec(format, there, 1000);
+    const client = new CodecClient({
+      ...here,
+      post: (message) => {
+        sent.push(JSON.stringify(message));
+        here.post(message);
+      },
+    });
+    const first = await client.encodeRequest(request, []);
+    const reply = { role: "assistant" as const, content: "fine" };
+    const replyIds = [...format.tokenizer.encode("fine"), ...format.stopIds.slice(0, 1)];
+    const recorded: RecordedCall = { id: "a", request, reply, promptIds: first.ids, replyIds };
+    const next: ChatRequest = { messages: [...request.messages, reply, { role: "user", content: "go on" }] };
+    const expected = format.encodeRequest(next, [recorded]);
+    expect(await client.encodeRequest(next, [recorded])).toEqual(expected);
+    expect(sent.slice(1).map((message) => message.includes("hello there"))).toEqual([false]);
+    for (const content of ["b", "c"].map((text) => text.repeat(1200))) {
+      await client.encodeRequest({ messages: [{ role: "user", content }] }, []);
+    }
+    expect(await client.encodeRequest(next, [recorded])).toEqual(expected);
+    expect(sent.slice(4).map((message) => message.includes("hello there"))).toEqual([false, true]);
+  });
+
+  it("answers what can be sent when it waits with what cannot", async () => {
+    const [here, there] = channel();
+    serveCodec(format, there);
+    const client = new CodecClient({
+      ...here,
+      post: (message) => {
+        if (JSON.stringify(message).includes("bad")) throw new Error("cannot be cloned");
+        here.post(message);
+      },
+    });
+    const texts = ["x", "one", "bad", "two"];
+    const all = await Promise.allSettled(texts.map((text) => client.encodeText(text, true)));
+    expect(all.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected", "fulfilled"]);
+    expect(await client.encodeText("y", true)).toEqual(format.encodeText("y", true));
+  });
+
   it("goes on after a request that cannot be sent", async () => {
     const client = open();
     const [here] = channel();
