@@ -81,11 +81,14 @@ function copyAssets(folder: string): void {
   cpSync(join(root, folder), join(dist, folder), { recursive: true, filter: isAsset });
 }
 
-/** The example's agent as one file: its SDK is no dependency of the package. */
-function bundleAgent(): void {
+/** Agents that commands of the package run: the demo's, and the lessons'. */
+const agents = ["examples/calc/agent", "examples/lessons/clerk/agent"];
+
+/** An agent as one file: its SDK is no dependency of the package. */
+function bundleAgent(agent: string): void {
   buildSync({
-    entryPoints: [join(root, "examples/calc/agent.ts")],
-    outfile: join(dist, "examples/calc/agent.js"),
+    entryPoints: [join(root, `${agent}.ts`)],
+    outfile: join(dist, `${agent}.js`),
     bundle: true,
     minify: true,
     platform: "node",
@@ -100,7 +103,7 @@ function build(): void {
   rmSync(dist, { recursive: true, force: true });
   compile();
   for (const folder of ["src", "gateway", "examples"]) copyAssets(folder);
-  bundleAgent();
+  for (const agent of agents) bundleAgent(agent);
   for (const entry of readdirSync(dist, { withFileTypes: true, recursive: true })) {
     const path = join(entry.parentPath, entry.name);
     if (/[\\/]examples[\\/].*\.d\.ts$/.test(path)) rmSync(path);

@@ -99,8 +99,10 @@ describe.each([
     ]);
   });
 
-  it("sends out a clerk for every question, and wants one at least", async () => {
-    const { output, requests } = await run(["double 4", "double 5"], [{ content: "answer 9" }]);
+  it("sends out as many clerks as CLERK_COUNT says, and wants a question", async () => {
+    const alone = await run(["double 4", "double 5"], [{ content: "answer 9" }]);
+    expect(alone.output).toBe("answer 9\n");
+    const { output, requests } = await run(["double 4", "double 5"], [{ content: "answer 9" }], { CLERK_COUNT: "2" });
     expect(output).toBe("answer 9\nanswer 9\n");
     expect(requests.map(({ body }) => (body.messages as { content: string }[])[0]?.content).sort()).toEqual([
       "double 4",

@@ -10,7 +10,7 @@ const bothRight =
 
 const twoClerks = {
   "train.updates": 2,
-  "rollout.command": ["node", "agent.ts", "{input.question}", "{input.second}"],
+  "rollout.env": { CLERK_COUNT: "2" },
   "rollout.grader": "expression",
   "rollout.graderOptions": { reward: bothRight },
 };

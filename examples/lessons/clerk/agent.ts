@@ -1,9 +1,9 @@
-// A clerk with an adding machine: asks a model, works the machine when the model says so, prints the last reply. Several
-// questions are given to several clerks, who work at the same time.
+// A clerk with an adding machine: asks a model, works the machine when the model says so, prints the last reply.
 //
 //   OPENAI_API_KEY=... node agent.ts "sum of 12 and 30" ["take 8 from 50" ...]
 //
 // CLERK_MEMORY: chat (default), log or notes: how earlier replies are shown to the model again.
+// CLERK_COUNT: how many of the questions are worked on (default 1), each by a clerk of its own, all at the same time.
 // CLERK_TOOL_MS: how long the machine takes.
 
 import OpenAI from "openai";
@@ -29,7 +29,7 @@ async function work(client: OpenAI, question: string): Promise<string> {
   return `no answer in ${maxCalls} calls`;
 }
 
-const questions = process.argv.slice(2);
+const questions = process.argv.slice(2, 2 + Number(process.env.CLERK_COUNT ?? 1));
 if (questions.length === 0) {
   console.error('usage: node agent.ts "question" ["question" ...]');
   process.exit(2);
