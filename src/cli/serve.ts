@@ -3,6 +3,7 @@ import { createApp } from "../../gateway/app.ts";
 import { ReplyScript } from "../../gateway/calls/reply_script.ts";
 import { type GatewayOptions, gatewayDefaults } from "../../gateway/config.ts";
 import type { GatewayDeps, ServedModel } from "../../gateway/deps.ts";
+import type { Room } from "../../gateway/room/room.ts";
 import { listen } from "../app/listen.ts";
 import { loadScript } from "../app/load_script.ts";
 import { openStore } from "../app/open_store.ts";
@@ -81,6 +82,10 @@ export const command: Command = {
     lan: {
       kind: "flag",
       summary: "Listen on the local network, over TLS, and give everybody there the page; needs no model.",
+    },
+    room: {
+      kind: "flag",
+      summary: "With --lan: people join by a code, and their teacher sees how far each tab is.",
     },
     host: { kind: "text", value: "HOST", summary: "Address to listen on.", fallback: "127.0.0.1" },
     port: {
@@ -164,32 +169,50 @@ function gatewayOptions(args: Args, key: string, aliases: Readonly<Record<string
 async function studioParts(
   platform: HostPlatform,
   store: Store,
-  { key, hasModel, isLan }: { key: string; hasModel: boolean; isLan: boolean },
-): Promise<Pick<GatewayDeps, "studio" | "page">> {
+  { key, isTab, room }: { key: string; isTab: boolean; room: Room | null },
+): Promise<Pick<GatewayDeps, "studio" | "page" | "room">> {
   const { RunView } = await import("../experiment/run_view.ts");
   const { pageFiles } = await import("../app/page_build/page_files.ts");
-  const kind = isLan && !hasModel ? "tab" : "run";
+  const kind = isTab ? "tab" : "run";
   return {
     studio: new RunView({ store, files: platform.files, runFolder: "", name: "leyden serve", config: null }),
-    page: pageFiles(platform, { kind, needsKey: key !== "", room: false }),
+    page: pageFiles(platform, { kind, needsKey: key !== "", room: room !== null }),
+    ...(room === null ? {} : { room }),
   };
 }
 
+/** The room that --room opens. @throws UsageError without --lan */
+async function openRoom({ entropy, clock }: HostPlatform, args: Args): Promise<Room | null> {
+  if (!args.flag("room")) return null;
+  if (!args.flag("lan")) throw new UsageError("--room is for the people of a network.", { do: "Pass --lan as well." });
+  const { newRoomCode, Room } = await import("../../gateway/room/room.ts");
+  return new Room(newRoomCode(entropy), clock, entropy);
+}
+
+/** What of a served gateway people and programs are told. */
+interface Served {
+  readonly url: string;
+  readonly key: string;
+  readonly lan: LanPlace | null;
+  readonly room: Room | null;
+  /** Folder of the model, if one is served. */
+  readonly what: string | undefined;
+}
+
 /** Where the gateway is, for programs and for people. */
-function tellWhere(
-  context: CommandContext,
-  { url, key, lan, what }: { url: string; key: string; lan: LanPlace | null; what: string | undefined },
-): void {
+function tellWhere(context: CommandContext, { url, key, lan, room, what }: Served): void {
   const { note } = context;
   if (key === "") note("Authentication is off: whoever reaches this address may do everything.");
   const [host] = lan?.hosts ?? [];
   const reached = lan === null ? url : `https://${host}:${lan.listen.port}`;
   const studio = `${reached}/studio/${key === "" ? "" : `#key=${key}`}`;
-  context.printJson({ url: reached, key, pid, studio, ...(lan === null ? {} : { fingerprint: lan.fingerprint }) });
+  const ofLan = lan === null ? {} : { fingerprint: lan.fingerprint };
+  context.printJson({ url: reached, key, pid, studio, ...ofLan, ...(room === null ? {} : { room: room.code }) });
   if (context.json) return;
   const serving = what ?? (lan === null ? "registered endpoints" : "the page");
   note(`Serving ${serving} at ${reached}. Studio: ${studio}`);
   if (lan !== null) explainLan(context, lan);
+  if (room !== null) note(`Code of the room: ${room.code}. Your view of it: ${studio}, then Room.`);
   note("Ctrl+C stops.");
 }
 
@@ -205,6 +228,7 @@ async function serve(context: CommandContext): Promise<number> {
   const model = wanted === null ? null : await openModel(platform, wanted);
   const others = await openNamedModels(platform, also);
   const lan = args.flag("lan") ? await openLan(platform, args) : null;
+  const room = await openRoom(platform, args);
   const app = createApp({
     store,
     model,
@@ -212,7 +236,7 @@ async function serve(context: CommandContext): Promise<number> {
     clock: platform.clock,
     entropy: platform.entropy,
     config: gatewayOptions(args, key, aliases),
-    ...(await studioParts(platform, store, { key, hasModel: model !== null, isLan: lan !== null })),
+    ...(await studioParts(platform, store, { key, isTab: lan !== null && model === null, room })),
     report: (fault) => note(`gateway: ${asLeydenError(fault).message}`),
   });
   const served = await listen(
@@ -220,7 +244,7 @@ async function serve(context: CommandContext): Promise<number> {
     app,
     lan?.listen ?? { host: args.requireText("host"), port: args.requireNumber("port") },
   );
-  tellWhere(context, { url: served.url, key, lan, what: wanted?.folder });
+  tellWhere(context, { url: served.url, key, lan, room, what: wanted?.folder });
   if (!stop.aborted) await new Promise((resolve) => stop.addEventListener("abort", resolve, { once: true }));
   await served.close(drainMs);
   await model?.engine.close();

@@ -29,19 +29,19 @@ export async function readSetting(): Promise<PageSetting> {
   return { ...plainPageSetting, ...((await response.json()) as Partial<PageSetting>) };
 }
 
-/** The gateway that sent the page, from the folder above it. */
-export function servedBackend(setting: PageSetting, key: string | null): PageBackend {
+/** Asks the gateway that sent the page, which lies in the folder above it; `path` begins with "/". */
+export function serverFetch(key: string | null): PageBackend["fetch"] {
   const root = new URL("..", pageBase());
-  return {
-    kind: "served",
-    setting,
-    tab: null,
-    fetch(path, init = {}) {
-      const headers = new Headers(init.headers);
-      if (key !== null) headers.set("authorization", `Bearer ${key}`);
-      return fetch(new URL(path.replace(/^\//, ""), root), { ...init, headers });
-    },
+  return (path, init = {}) => {
+    const headers = new Headers(init.headers);
+    if (key !== null) headers.set("authorization", `Bearer ${key}`);
+    return fetch(new URL(path.replace(/^\//, ""), root), { ...init, headers });
   };
+}
+
+/** The gateway that sent the page. */
+export function servedBackend(setting: PageSetting, key: string | null): PageBackend {
+  return { kind: "served", setting, tab: null, fetch: serverFetch(key) };
 }
 
 /** True when the server takes the key. */

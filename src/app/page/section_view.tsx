@@ -1,7 +1,7 @@
 import { useEffect, useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
 import { systemClock } from "../../platform/clock.ts";
-import type { PageBackend } from "./backend.ts";
+import { type PageBackend, serverFetch } from "./backend.ts";
 import { ModelPage } from "./model_page.tsx";
 import { MountedPart } from "./mounted_part.tsx";
 import type { RelayState } from "./relay_client.ts";
@@ -17,12 +17,22 @@ export interface SectionProps {
   readonly feed: RunFeed;
   /** Null where no relay sent the page. */
   readonly relay: RelayState | null;
+  /** The server's key, which a room's teacher has; null without one. */
+  readonly serverKey: string | null;
   readonly language: Language;
   onLanguage(language: Language): void;
 }
 
 /** The section that the address names. */
-export function SectionView({ place, backend, feed, relay, language, onLanguage }: SectionProps): JSX.Element {
+export function SectionView({
+  place,
+  backend,
+  feed,
+  relay,
+  serverKey,
+  language,
+  onLanguage,
+}: SectionProps): JSX.Element {
   const [view, setView] = useState(feed.view());
   useEffect(() => feed.subscribe(() => setView(feed.view())), [feed]);
   const say = textsOf(language);
@@ -42,6 +52,22 @@ export function SectionView({ place, backend, feed, relay, language, onLanguage 
       />
     );
   }
+  // The room is the server's, also where the page trains by itself.
+  const server = backend.setting.room ? serverFetch(serverKey) : null;
+  if (place.section === "room" && server !== null) {
+    return (
+      <MountedPart
+        key="room"
+        version={language}
+        loading={say("loading")}
+        failed={say("fault.lessons")}
+        load={async (root) => {
+          const { mountRoom } = await import("./lessons/mount_room.tsx");
+          return mountRoom(root, { ask: server, language });
+        }}
+      />
+    );
+  }
   if (place.section === "lessons") {
     const lesson = place.id === "" ? null : place.id;
     return (
@@ -53,7 +79,7 @@ export function SectionView({ place, backend, feed, relay, language, onLanguage 
         load={async (root) => {
           const { mountLessons } = await import("./lessons/mount.tsx");
           const studioHref = (route: string): string => `#/${route}`;
-          return mountLessons(root, { lesson, fetch: ask, language, onLanguage, studioHref });
+          return mountLessons(root, { lesson, fetch: ask, language, onLanguage, studioHref, room: server });
         }}
       />
     );

@@ -11,13 +11,13 @@ import { SectionView } from "./section_view.tsx";
 import { textsOf } from "./texts.ts";
 
 /** Sections that a page shows, by what it talks to. */
-function sectionsOf(opening: Opening): readonly Section[] {
+function sectionsOf(opening: Opening, isTeacher: boolean): readonly Section[] {
   if (opening.state !== "open") return [];
   const { kind, setting } = opening.backend;
   if (setting.kind === "record" && kind === "served") return ["studio"];
   const common: readonly Section[] = ["run", "studio"];
   const own: readonly Section[] = kind === "tab" ? ["lessons", "model"] : ["lessons"];
-  return [...common, ...own, ...(setting.room ? (["room"] as const) : [])];
+  return [...common, ...own, ...(setting.room && isTeacher ? (["room"] as const) : [])];
 }
 
 function usePlace(): Place {
@@ -57,7 +57,7 @@ export function Shell({ secrets }: { secrets: AddressSecrets }): JSX.Element {
       <Header
         say={say}
         section={place.section}
-        sections={sectionsOf(opening)}
+        sections={sectionsOf(opening, secrets.key !== null)}
         language={language}
         theme={theme}
         onLanguage={setLanguage}
@@ -83,6 +83,7 @@ export function Shell({ secrets }: { secrets: AddressSecrets }): JSX.Element {
             backend={opening.backend}
             feed={opening.feed}
             relay={relay}
+            serverKey={secrets.key}
             language={language}
             onLanguage={setLanguage}
           />

@@ -1,44 +1,48 @@
 import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { PageBundler } from "./bundler.ts";
+import { tabExperiments } from "../tab/experiments.ts";
+import { PageBuildError, type PageBundler } from "./bundler.ts";
 
-/** Folders whose subfolders are examples: an agent.ts, and a model folder where it brings one of its own. */
+/** Folders whose subfolders are examples: an agent.ts, and a model folder. */
 const exampleFolders = ["examples", "examples/lessons"];
 
-async function examplesOf(root: string): Promise<{ name: string; folder: string }[]> {
-  const found = await Promise.all(
-    exampleFolders.map(async (parent) => {
-      const folder = join(root, parent);
-      const entries = existsSync(folder) ? await readdir(folder, { withFileTypes: true }) : [];
-      return entries.filter((entry) => entry.isDirectory()).map(({ name }) => ({ name, folder: join(folder, name) }));
-    }),
-  );
-  return found.flat().sort((a, b) => (a.name < b.name ? -1 : 1));
+function folderOf(root: string, name: string): string {
+  const found = exampleFolders.map((parent) => join(root, parent, name)).find((folder) => existsSync(folder));
+  if (found !== undefined) return found;
+  throw new PageBuildError(`An experiment of the tab names the example "${name}", which there is not.`);
 }
 
-async function modelFiles(name: string, folder: string): Promise<[path: string, bytes: Uint8Array][]> {
-  if (!existsSync(join(folder, "model.safetensors"))) return [];
+/** An agent as one file for a worker. @throws PageBuildError when it needs a module of Node's, which a tab has not */
+async function agentFile(bundler: PageBundler, root: string, name: string): Promise<Uint8Array> {
+  const agent = join(folderOf(root, name), "agent.ts");
+  const { code, external } = await bundler.bundleAlone(agent, { format: "esm", inject: [], external: ["node:*"] });
+  const needed = external.filter((module) => module.startsWith("node:"));
+  if (needed.length > 0) throw new PageBuildError(`${agent} needs ${needed.join(", ")} and cannot run in a tab.`);
+  return new TextEncoder().encode(code);
+}
+
+/** A model folder's files by their paths in the page. */
+async function modelFiles(root: string, name: string): Promise<[path: string, bytes: Uint8Array][]> {
+  const folder = join(folderOf(root, name), "model");
   const entries = await readdir(folder, { withFileTypes: true });
-  const files = entries.filter((entry) => entry.isFile()).map((entry) => entry.name);
+  // How a model was trained is of no use to those who run it.
+  const files = entries.filter((entry) => entry.isFile() && entry.name !== "sft.json").map((entry) => entry.name);
   return Promise.all(files.map(async (file) => [`models/${name}/${file}`, await readFile(join(folder, file))]));
 }
 
 /**
- * The agents and models that come with the page: those of every example whose agent needs no module of Node's, since a
- * tab runs the same file. Paths as page code knows them.
+ * The agents and models of the tab's experiments, by the paths that page code knows them by: the same files that run
+ * elsewhere.
  * @throws PageBuildError when an agent cannot be bundled
  */
 export async function exampleFiles(bundler: PageBundler, root: string): Promise<Map<string, Uint8Array>> {
   const out = new Map<string, Uint8Array>();
-  for (const { name, folder } of await examplesOf(root)) {
-    const agent = join(folder, "agent.ts");
-    if (existsSync(agent)) {
-      const { code, external } = await bundler.bundleAlone(agent, { format: "esm", inject: [], external: ["node:*"] });
-      if (external.some((module) => module.startsWith("node:"))) continue;
-      out.set(`agents/${name}.js`, new TextEncoder().encode(code));
-    } else if (!folder.includes("lessons")) continue;
-    for (const [path, bytes] of await modelFiles(name, join(folder, "model"))) out.set(path, bytes);
+  for (const path of new Set(tabExperiments.flatMap(({ scripts }) => Object.values(scripts)))) {
+    out.set(path, await agentFile(bundler, root, path.replace(/^agents\/|\.js$/g, "")));
+  }
+  for (const name of new Set(tabExperiments.map(({ model }) => model))) {
+    for (const [path, bytes] of await modelFiles(root, name)) out.set(path, bytes);
   }
   return out;
 }
