@@ -11,6 +11,7 @@ import type { GatewayDeps } from "./deps.ts";
 import { addCountTokensRoutes } from "./dialects/count_tokens_route.ts";
 import { addModelCallRoutes } from "./dialects/model_routes.ts";
 import { addModelsRoutes } from "./dialects/models_route.ts";
+import { refusePath } from "./dialects/refused_paths.ts";
 import { addResponseRoutes } from "./dialects/responses_routes.ts";
 import { addUnservedRoutes } from "./dialects/unserved_routes.ts";
 import { asApiError, DetailError } from "./http/errors.ts";
@@ -55,7 +56,7 @@ export function createApp(deps: GatewayDeps): GatewayApp {
   addStudioRoutes(routes, gateway);
   addLessonRoutes(routes, gateway);
   addRoomRoutes(routes, gateway);
-  routes.close();
+  routes.close(refusePath);
   routes.app.onError((fault) => {
     if (fault instanceof DetailError) return fault.response();
     const error = asApiError(fault);

@@ -5,6 +5,7 @@ import { type Gateway, pathParam, queryOf } from "../context.ts";
 import { ApiError } from "../http/errors.ts";
 import { attemptPrefix, type Routes } from "../http/routes.ts";
 import { callerOf, errorResponse } from "./model_routes.ts";
+import { refusePath } from "./refused_paths.ts";
 import { responses } from "./responses.ts";
 import { callOfResponse } from "./responses_ids.ts";
 
@@ -38,7 +39,7 @@ async function retrieve(context: Context, gateway: Gateway): Promise<Response> {
 /** Clients that may use a WebSocket ask for it here and go on with POST when it is refused. */
 function refuseUpgrade(context: Context, gateway: Gateway): Response {
   if (context.req.header("upgrade") === undefined) {
-    return Response.json({ detail: "Method Not Allowed" }, { status: 405, headers: { allow: "POST" } });
+    return refusePath(context, 405, ["POST"]);
   }
   const message = "WebSockets are not served here. Send POST requests; replies stream as server-sent events.";
   const error = new ApiError(426, "upgrade_refused", message, { headers: { upgrade: "HTTP/1.1" } });

@@ -6,6 +6,9 @@ export const attemptPrefix = "/r/:rollout_id/:attempt_id/:mode";
 /** Answers one request. */
 export type Handler = (context: Context) => Response | Promise<Response>;
 
+/** Answers a request that no route takes; `allow` are the methods of a path whose others are refused. */
+export type Refuse = (context: Context, status: 404 | 405, allow?: readonly Method[]) => Response;
+
 /** HTTP methods that routes are made for. */
 export type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
@@ -22,13 +25,10 @@ export class Routes {
   }
 
   /** To be called after the last `add`: other methods of known paths get 405, other paths 404. */
-  close(): void {
+  close(refuse: Refuse): void {
     const methods = new Map<string, Method[]>();
     for (const { method, path } of this.list) methods.set(path, [...(methods.get(path) ?? []), method]);
-    for (const [path, allowed] of methods) {
-      const headers = { allow: allowed.join(", ") };
-      this.app.all(path, () => Response.json({ detail: "Method Not Allowed" }, { status: 405, headers }));
-    }
-    this.app.notFound(() => Response.json({ detail: "Not Found" }, { status: 404 }));
+    for (const [path, allowed] of methods) this.app.all(path, (context) => refuse(context, 405, allowed));
+    this.app.notFound((context) => refuse(context, 404));
   }
 }
