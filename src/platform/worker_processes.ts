@@ -53,11 +53,9 @@ function start(
   const channel = gateway === null ? null : new MessageChannel();
   const reach = gateway === null || channel === null ? null : { url: gateway.url, port: channel.port2 };
   if (gateway !== null && channel !== null) running.onEnd(gateway.serve(channel.port1));
-  const { stdin = "", env = {} } = options;
-  worker.post(
-    { kind: "agent_start", script, argv, env, stdin, pid, gateway: reach } satisfies AgentStart,
-    reach === null ? [] : [reach.port],
-  );
+  const { stdin = "", env = {}, outputLimitBytes = defaultOutputLimitBytes } = options;
+  const begin: AgentStart = { kind: "agent_start", script, argv, env, stdin, pid, outputLimitBytes, gateway: reach };
+  worker.post(begin, reach === null ? [] : [reach.port]);
   return { pid, exit: running.exit, kill: (signal) => running.kill(signal) };
 }
 
@@ -66,16 +64,14 @@ class RunningWorker {
   readonly exit: Promise<ProcessExit>;
   private readonly worker: WorkerHandle;
   private readonly outputs: Readonly<Record<"stdout" | "stderr", OutputLog>>;
-  private readonly limit: number;
   private readonly atEnd: (() => void)[] = [];
   private bytes = 0;
   private listens = false;
   private isOver = false;
   private resolve: (exit: ProcessExit) => void = () => {};
 
-  constructor(worker: WorkerHandle, files: Files, { stdoutFile, stderrFile, outputLimitBytes }: SpawnOptions) {
+  constructor(worker: WorkerHandle, files: Files, { stdoutFile, stderrFile }: SpawnOptions) {
     this.worker = worker;
-    this.limit = outputLimitBytes ?? defaultOutputLimitBytes;
     this.outputs = { stdout: new OutputLog(files, stdoutFile), stderr: new OutputLog(files, stderrFile) };
     this.exit = new Promise((resolve) => {
       this.resolve = resolve;
@@ -83,7 +79,7 @@ class RunningWorker {
     worker.onMessage((message) => this.receive(message as AgentReport));
     // What the script throws is reported by the worker itself; this is a script that cannot be loaded, say.
     worker.onError((error) => {
-      this.write("stderr", `${error.message}\n`);
+      this.write("stderr", new TextEncoder().encode(`${error.message}\n`));
       this.end({ code: 1, signal: null });
     });
   }
@@ -100,17 +96,15 @@ class RunningWorker {
 
   private receive(report: AgentReport): void {
     if (this.isOver) return;
-    if (report.kind === "agent_output") this.write(report.stream, report.text);
+    if (report.kind === "agent_output") this.write(report.stream, report.bytes);
+    else if (report.kind === "agent_overflow") this.end({ code: null, signal: "SIGKILL" }, true);
     else if (report.kind === "agent_listens") this.listens = true;
     else this.end({ code: report.code, signal: null });
   }
 
-  private write(stream: "stdout" | "stderr", text: string): void {
-    const bytes = new TextEncoder().encode(text);
-    const kept = bytes.subarray(0, this.limit - this.bytes);
-    this.bytes += kept.length;
-    this.outputs[stream].write(kept);
-    if (kept.length < bytes.length) this.end({ code: null, signal: "SIGKILL" }, true);
+  private write(stream: "stdout" | "stderr", bytes: Uint8Array): void {
+    this.bytes += bytes.length;
+    this.outputs[stream].write(bytes);
   }
 
   private end(how: Pick<ProcessExit, "code" | "signal">, overflowed = false): void {

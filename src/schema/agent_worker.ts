@@ -12,6 +12,8 @@ export interface AgentStart {
   /** Text of standard input. */
   readonly stdin: string;
   readonly pid: number;
+  /** Bytes of both outputs together after which nothing more is sent. */
+  readonly outputLimitBytes: number;
   /** Requests to addresses that begin with `url` go through the port; null leaves fetch alone. */
   readonly gateway: { readonly url: string; readonly port: MessagePort } | null;
 }
@@ -24,7 +26,9 @@ export interface AgentSignal {
 
 /** To the host. */
 export type AgentReport =
-  | { readonly kind: "agent_output"; readonly stream: "stdout" | "stderr"; readonly text: string }
+  | { readonly kind: "agent_output"; readonly stream: "stdout" | "stderr"; readonly bytes: Uint8Array }
+  /** The script has written more than it may: what was sent is all there is. */
+  | { readonly kind: "agent_overflow" }
   /** The script listens for SIGTERM: it is asked before it is ended. */
   | { readonly kind: "agent_listens" }
   | { readonly kind: "agent_exit"; readonly code: number };

@@ -23,7 +23,6 @@ type RewardAnswer = { readonly value: unknown } | { readonly thrown: string };
  */
 function moduleText(source: string): string {
   return `const reward = (${source}\n);
-if (typeof reward !== "function") throw new TypeError("it is no function");
 onmessage = async ({ data }) => {
   try {
     postMessage({ value: await reward(data) });
@@ -31,7 +30,7 @@ onmessage = async ({ data }) => {
     postMessage({ thrown: thrown instanceof Error ? thrown.name + ": " + thrown.message : String(thrown) });
   }
 };
-postMessage({ value: "ready" });`;
+postMessage(typeof reward === "function" ? { value: "ready" } : { thrown: "it is no function" });`;
 }
 
 /** One worker with one reward function, asked one rollout at a time. */
@@ -46,7 +45,11 @@ class RewardWorker {
     this.clock = clock;
     const address = URL.createObjectURL(new Blob([moduleText(source)], { type: "text/javascript" }));
     this.worker = new Worker(address, { type: "module" });
-    this.turn = this.answer().finally(() => URL.revokeObjectURL(address));
+    this.turn = this.answer()
+      .then((first) => {
+        if ("thrown" in first) throw this.gaveUp(unusable(first.thrown));
+      })
+      .finally(() => URL.revokeObjectURL(address));
     // Said to whoever asks.
     this.turn.catch(() => {});
   }
@@ -76,12 +79,16 @@ class RewardWorker {
     try {
       return await Promise.race([this.next(done.signal), this.late(done.signal)]);
     } catch (thrown) {
-      this.fault = thrown;
-      this.terminate();
-      throw thrown;
+      throw this.gaveUp(thrown);
     } finally {
       done.abort();
     }
+  }
+
+  private gaveUp(fault: unknown): unknown {
+    this.fault = fault;
+    this.terminate();
+    return fault;
   }
 
   private next(signal: AbortSignal): Promise<RewardAnswer> {
@@ -89,7 +96,7 @@ class RewardWorker {
       this.worker.addEventListener("message", ({ data }) => resolve(data as RewardAnswer), { once: true, signal });
       const failed = (event: ErrorEvent): void => {
         event.preventDefault();
-        reject(wrong(`the reward function cannot be used: ${event.message || "its text cannot be read"}.`));
+        reject(unusable(event.message || "its text cannot be read"));
       };
       this.worker.addEventListener("error", failed, { once: true, signal });
     });
@@ -102,6 +109,10 @@ class RewardWorker {
 }
 
 const example = "({ message, task }) => Number(message === task.hidden.answer)";
+
+function unusable(reason: string): GraderError {
+  return wrong(`the reward function cannot be used: ${reason}.`);
+}
 
 function wrong(what: string): GraderError {
   return new GraderError(editedRewardName, what, `Write one such as ${example}.`);

@@ -1,8 +1,10 @@
 import calcConfig from "../../../examples/calc/config.json" with { type: "json" };
+import clerkConfig from "../../../examples/lessons/clerk/config.json" with { type: "json" };
 import { ConfigError } from "../../core/errors.ts";
 import { didYouMean } from "../../core/nearest.ts";
 import { parseConfig } from "../../experiment/config.ts";
 import type { ExperimentChoice } from "../../schema/run_control.ts";
+import { type ModelPreset, modelPresets } from "../model_presets.ts";
 
 /** A module of an experiment, loaded when it is first needed. */
 type LoadModule = () => Promise<Record<string, unknown>>;
@@ -16,11 +18,22 @@ export interface TabExperiment {
   readonly config: unknown;
   /** Its model comes with the page as models/NAME. */
   readonly model: string;
+  /** Shape of a model with random weights, for one of which only the tokenizer comes with the page. */
+  readonly preset?: ModelPreset;
   /** Modules by the paths that the configuration gives them. */
   readonly modules: Readonly<Record<string, LoadModule>>;
   /** Scripts of its command line by name, and where they come with the page. */
   readonly scripts: Readonly<Record<string, string>>;
 }
+
+const calc = { model: "calc", modules: { "./tasks.ts": () => import("../../../examples/calc/tasks.ts") } };
+
+/** A configuration for programs outside the tab: their prompts are long, and nothing is trained. */
+const trialConfig = {
+  ...calcConfig,
+  model: { path: "./model", kvTokens: 131_072, maxSequences: 8 },
+  train: { updates: 1, tasksPerUpdate: 1, groupSize: 2 },
+};
 
 /** Every experiment of a tab. A new one: its folder in examples, an entry here. */
 export const tabExperiments: readonly TabExperiment[] = [
@@ -29,8 +42,26 @@ export const tabExperiments: readonly TabExperiment[] = [
     title: "Calculator agent",
     summary: "An agent on the openai package answers word problems and learns to use its calculator.",
     config: calcConfig,
-    model: "calc",
-    modules: { "./tasks.ts": () => import("../../../examples/calc/tasks.ts") },
+    ...calc,
+    scripts: { "agent.ts": "agents/calc.js" },
+  },
+  {
+    id: "clerk",
+    title: "A clerk with an adding machine",
+    summary: "The small agent of the lessons: two calls a task, and a model that learns within a minute.",
+    config: clerkConfig,
+    model: "clerk",
+    modules: { "./tasks.ts": () => import("../../../examples/lessons/clerk/tasks.ts") },
+    scripts: { "agent.ts": "agents/clerk.js" },
+  },
+  {
+    id: "trial",
+    title: "Try a program of yours",
+    summary: "A tiny model with scripted replies answers a program on this computer, and what it asked is recorded.",
+    config: trialConfig,
+    ...calc,
+    model: "trial",
+    preset: modelPresets.scripted as ModelPreset,
     scripts: { "agent.ts": "agents/calc.js" },
   },
 ];

@@ -6,7 +6,26 @@ import {
   type PageAssets,
   pageAssetListPath,
 } from "../../schema/page_assets.ts";
+import { initModel } from "../init_model.ts";
 import { readAsset } from "../page_assets.ts";
+import type { TabExperiment } from "./experiments.ts";
+
+/** Brings the model of an experiment into a folder. @throws FormatError, EnvironmentError as `keepPageModel` */
+export async function keepExperimentModel(
+  files: Files,
+  assets: PageAssets,
+  { model, preset }: TabExperiment,
+  folder: string,
+): Promise<void> {
+  if (preset === undefined) {
+    await keepPageModel(files, assets, model, folder);
+    return;
+  }
+  const tokenizer = `${folder}_tokenizer`;
+  await keepPageModel(files, assets, model, tokenizer);
+  if (await files.exists(files.join(folder, "config.json"))) return;
+  await initModel(files, { preset, tokenizer, out: folder, init: { seed: 1 } });
+}
 
 /** What was kept of a model, and as which version of the page's file. */
 type KeptFiles = Readonly<Record<string, PageAssetFacts>>;

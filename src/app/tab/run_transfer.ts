@@ -13,6 +13,8 @@ const modelNames = ["config.json", "tokenizer.json"];
 /** Logs of attempts stay where they were: the store has what was said. */
 const leftOut = ["attempts"];
 const storeName = "store.sqlite";
+/** The run's configuration in an exported checkpoint, whose own config.json is the model's. */
+const runConfigName = "run_config.json";
 
 type Folder = Record<string, Uint8Array>;
 
@@ -101,6 +103,7 @@ export class RunTransfer {
     }
     const folder = await folderBytes(this.files, checkpoint.folder);
     folder[recordName] = strToU8(JSON.stringify({ ...record, isRunning: false }));
+    folder[runConfigName] = await this.files.read(this.files.join(runFolderOf(record.experiment), "config.json"));
     return { name: `${record.experiment}_step_${checkpoint.state.update}.zip`, zip: zipped(folder) };
   }
 
@@ -108,9 +111,13 @@ export class RunTransfer {
   async importCheckpoint(zip: Uint8Array): Promise<void> {
     const folder = withoutTop(unzipped(zip));
     const record = parseRecord(new TextDecoder().decode(folder[recordName] ?? new Uint8Array()), recordName);
-    delete folder[recordName];
+    const { [recordName]: _, [runConfigName]: config, ...checkpoint } = folder;
     const { update } = stateOf(folder["state.json"]);
-    const inRun = Object.entries(folder).map(([path, bytes]) => [`checkpoints/step_${update}/${path}`, bytes] as const);
+    const inRun = Object.entries(checkpoint).map(([path, bytes]): [string, Uint8Array] => [
+      `checkpoints/step_${update}/${path}`,
+      bytes,
+    ]);
+    if (config !== undefined) inRun.push(["config.json", config]);
     await this.adopt({ ...record, isRunning: false }, Object.fromEntries(inRun));
   }
 

@@ -16,7 +16,7 @@ import { RunSteering } from "../run_steering.ts";
 import type { TokenBytes } from "../session/session_options.ts";
 import { EditedReward } from "./edited_reward.ts";
 import type { TabExperiment } from "./experiments.ts";
-import { keepPageModel } from "./page_models.ts";
+import { keepExperimentModel } from "./page_models.ts";
 import type { AgentWay } from "./tab_messages.ts";
 import { experimentFolder, runFolderOf } from "./tab_places.ts";
 import { tabRunHost } from "./tab_run_host.ts";
@@ -124,7 +124,7 @@ export class TabRun {
     const configFolder = experimentFolder(experiment.id);
     const runFolder = runFolderOf(experiment.id);
     try {
-      await keepPageModel(files, assets, experiment.model, files.join(configFolder, "model"));
+      await keepExperimentModel(files, assets, experiment, files.join(configFolder, "model"));
       if (!resume) {
         await files.remove(runFolder);
         sqlite.remove(files.join(runFolder, "store.sqlite"));

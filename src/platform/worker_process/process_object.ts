@@ -117,13 +117,29 @@ function emitterOf(listeners: Listeners, self: () => object, onListen: (event: s
   };
 }
 
+/**
+ * Sends output up to a limit. It is kept here, because a script that writes without end would fill its host's queue
+ * before the host could end it.
+ */
+function limitedOutput(limit: number, report: (message: AgentReport) => void) {
+  let left = limit;
+  return (stream: "stdout" | "stderr", text: string): void => {
+    if (left < 0 || text === "") return;
+    const bytes = new TextEncoder().encode(text);
+    if (left > 0) report({ kind: "agent_output", stream, bytes: bytes.subarray(0, left) });
+    left -= bytes.length;
+    if (left < 0) report({ kind: "agent_overflow" });
+  };
+}
+
 /** Makes the global `process` of a script in a worker; `report` goes to the host. */
 export function workerProcess(start: AgentStart, report: (message: AgentReport) => void): WorkerProcess {
   const listeners = new Listeners();
   const ending: { exitCode?: number } = {};
   let isOver = false;
+  const send = limitedOutput(start.outputLimitBytes, report);
   const write = (stream: "stdout" | "stderr") => (text: string) => {
-    if (!isOver) report({ kind: "agent_output", stream, text });
+    if (!isOver) send(stream, text);
   };
   const end = (code: number): void => {
     if (isOver) return;

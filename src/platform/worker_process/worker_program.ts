@@ -23,7 +23,7 @@ export function runWorkerProgram(connect: GatewayFetch): void {
   let running: WorkerProcess | null = null;
   scope.addEventListener("message", ({ data }: MessageEvent<AgentStart | AgentSignal>) => {
     if (data.kind === "agent_signal") running?.signal(data.signal);
-    else running ??= begin(data, (report) => scope.postMessage(report), connect);
+    else if (data.kind === "agent_start") running ??= begin(data, (report) => scope.postMessage(report), connect);
   });
 }
 
@@ -55,7 +55,7 @@ function begin(start: AgentStart, report: (message: AgentReport) => void, connec
 
 async function run(script: string, running: WorkerProcess, work: PendingWork): Promise<void> {
   try {
-    await import(script);
+    await import(/* @vite-ignore */ script);
   } catch (thrown) {
     running.crash(thrown, "uncaughtException");
     return;

@@ -1,0 +1,22 @@
+import { type Browser, type BrowserContext, type BrowserType, chromium } from "playwright-core";
+
+/** Debian's Chromium, or the one that LEYDEN_CHROMIUM names, with WebGPU on the software adapter. */
+const launchOptions: NonNullable<Parameters<BrowserType["launch"]>[0]> = {
+  executablePath: process.env.LEYDEN_CHROMIUM ?? "/usr/bin/chromium",
+  args: ["--enable-unsafe-webgpu", "--no-sandbox", "--disable-background-networking"],
+};
+
+/** Starts a browser. */
+export function launchChromium(): Promise<Browser> {
+  return chromium.launch(launchOptions);
+}
+
+/** What a page complains of; a test expects it to stay empty. */
+export function complaintsOf(context: BrowserContext): string[] {
+  const complaints: string[] = [];
+  context.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
+  });
+  context.on("weberror", (error) => complaints.push(String(error.error())));
+  return complaints;
+}
