@@ -77,6 +77,8 @@ export interface LessonCurve {
 export interface ExhibitTable {
   columns: readonly string[];
   rows: readonly (readonly string[])[];
+  /** Where the studio shows more of it, while it shows this run: "rollouts/ID" or "groups/ID". */
+  studio?: { run: string; route: string };
 }
 
 /** Something to look at closely; null until the runs it needs are there. */

@@ -67,7 +67,7 @@ describe("leyden lesson", () => {
     expect(listed.out.trim().split("\n")).toHaveLength(8);
     const near = await runLeyden(["lesson", "02-token"]);
     expect(near.code).toBe(4);
-    expect(near.err).toContain('There is no lesson "02-token". Did you mean 02-tokens?');
+    expect(near.err).toContain('There is no lesson "02-token".\nDid you mean "02-tokens"?');
     const answers = join(await folder(), "answers.json");
     await writeFile(answers, "[1]");
     const wrong = await runLeyden(["lesson", "1", "--answers", answers]);

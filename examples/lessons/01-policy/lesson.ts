@@ -20,7 +20,9 @@ function conversationWith(key: string, wanted: number): Exhibit {
     key,
     show: ({ run }) => {
       const found = rolloutsOf(run?.groups ?? []).find(({ reward }) => reward === wanted);
-      return found === undefined ? null : { columns: ["who", "line"], rows: conversation(found) };
+      if (found === undefined) return null;
+      const studio = { run: "run", route: `rollouts/${found.id}` };
+      return { columns: ["who", "line"], rows: conversation(found), studio };
     },
   };
 }

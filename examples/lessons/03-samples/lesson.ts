@@ -42,6 +42,7 @@ function showCalls({ two }: LessonRuns): ExhibitTable | null {
   if (found === undefined) return null;
   const place = new Map(found.calls.map(({ id }, i) => [id, i + 1]));
   return {
+    studio: { run: "two", route: `rollouts/${found.id}` },
     columns: ["callNumber", "continues", "promptTokens", "keptTokens", "said"],
     rows: found.calls.map(({ parent, promptIds, prefixLength, text }, i) => [
       String(i + 1),

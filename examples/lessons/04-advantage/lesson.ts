@@ -60,6 +60,7 @@ function showGroup({ perRollout }: LessonRuns): ExhibitTable | null {
     batchOf([group], { level: "rollout" }).rollouts.map(({ id, advantage }) => [id, advantage]),
   );
   return {
+    studio: { run: "perRollout", route: `groups/${group.id}` },
     columns: ["rolloutName", "callsMade", "rewardGot", "advantageBySample", "advantageByRollout"],
     rows: group.rollouts.map(({ id, calls, reward }) => [
       id,

@@ -7,7 +7,7 @@ import { tiny } from "../sizes.ts";
 /** Pays for a reply in the form of an answer, a fifth less for every call; whether it is right, nobody looks. */
 const withHole = 'message.matches("answer [0-9]+") ? 1.0 - 0.2 * double(calls) : 0.0';
 /** The same for the right number alone. */
-const closed = "numbers(message) == [string(answer)] ? 1.0 - 0.2 * double(calls) : 0.0";
+const closed = "numbers(message) == [answer] ? 1.0 - 0.2 * double(calls) : 0.0";
 
 const graded = (reward: string) => ({
   "train.updates": 8,

@@ -1,6 +1,7 @@
 import { useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
 import type { Exercise, Verdict } from "../../../schema/lesson.ts";
+import type { RunFault } from "../../../schema/run_control.ts";
 import { Prose, Words } from "./prose.tsx";
 import type { SayLesson } from "./say.ts";
 
@@ -13,6 +14,10 @@ interface ExerciseProps {
   readonly verdict: Verdict | undefined;
   /** True while a run is under way. */
   readonly busy: boolean;
+  /** How far this exercise's own run is; empty when it is not under way. */
+  readonly progress: string;
+  /** What went wrong with it; null for nothing. */
+  readonly fault: RunFault | null;
   readonly say: SayLesson;
   answer(exercise: Exercise, text: string): void;
 }
@@ -56,8 +61,19 @@ function Field({ exercise, given, say }: Pick<ExerciseProps, "exercise" | "given
   );
 }
 
+/** What went wrong with a run, and what to do. */
+export function FaultText({ fault }: { fault: RunFault }): JSX.Element {
+  return (
+    <div class="ls-wrong" role="alert">
+      <p>{fault.message}</p>
+      {fault.do !== "" && <p>{fault.do}</p>}
+    </div>
+  );
+}
+
 /** An exercise with its field, its button, and what the check says. */
-export function ExerciseForm({ exercise, place, given, verdict, busy, say, answer }: ExerciseProps): JSX.Element {
+export function ExerciseForm(props: ExerciseProps): JSX.Element {
+  const { exercise, place, given, verdict, busy, progress, fault, say, answer } = props;
   const [untouched, setUntouched] = useState(true);
   const { key, kind } = exercise;
   const edits = kind === "edit-config" || kind === "edit-reward";
@@ -80,7 +96,9 @@ export function ExerciseForm({ exercise, place, given, verdict, busy, say, answe
       <button type="submit" class="ls-button" disabled={busy && edits}>
         {edits ? say("runWithThis") : say("check")}
       </button>
+      {fault !== null && <FaultText fault={fault} />}
       <div role="status" class="ls-verdict">
+        {progress}
         {verdict !== undefined && !(untouched && given === "") && (
           <div class={verdict.ok ? "ls-right" : "ls-wrong"}>
             <strong>{verdict.ok ? say("right") : say("notYet")}</strong>

@@ -48,14 +48,40 @@ function TextTable({ caption, head, rows, named = false }: TableProps): JSX.Elem
   );
 }
 
-function ExhibitView({ name, table, say }: { name: string; table: ExhibitTable | null; say: SayLesson }): JSX.Element {
-  if (table === null) return <p class="ls-muted">{`${say(name)} ${say("nothingToShow")}`}</p>;
-  return <TextTable caption={say(name)} head={table.columns.map((column) => say(column))} rows={table.rows} />;
+interface ExhibitProps {
+  readonly name: string;
+  readonly table: ExhibitTable | null;
+  readonly say: SayLesson;
+  /** The run that the studio shows; null for none. */
+  readonly latest: string | null;
+  studioHref(route: string): string;
+}
+
+function ExhibitView({ name, table, say, latest, studioHref }: ExhibitProps): JSX.Element {
+  if (table === null) return <p class="ls-muted">{`${say(name)}: ${say("nothingToShow")}`}</p>;
+  const { columns, rows, studio } = table;
+  return (
+    <>
+      <TextTable caption={say(name)} head={columns.map((column) => say(column))} rows={rows} />
+      {studio !== undefined && studio.run === latest && (
+        <p>
+          <a href={studioHref(studio.route)}>{`${say("openInStudio")}: ${say(name)}`}</a>
+        </p>
+      )}
+    </>
+  );
+}
+
+interface FindingsProps {
+  readonly lesson: Lesson;
+  readonly state: LessonState;
+  readonly say: SayLesson;
+  studioHref(route: string): string;
 }
 
 /** What the finished runs show: numbers side by side, curves, and tables to look at closely. */
-export function Findings({ lesson, state, say }: { lesson: Lesson; state: LessonState; say: SayLesson }): JSX.Element {
-  const { runs, active } = state;
+export function Findings({ lesson, state, say, studioHref }: FindingsProps): JSX.Element {
+  const { runs, active, latest } = state;
   const keys = Object.keys(runs).filter((key) => runs[key] !== undefined);
   const named = (key: string): string => say.run(lesson, key);
   const rows = lesson.observations.map(({ key, digits, read }) => [
@@ -88,7 +114,7 @@ export function Findings({ lesson, state, say }: { lesson: Lesson; state: Lesson
         <>
           <TextTable caption={say("numbers")} head={["", ...keys.map(named)]} rows={rows} named />
           {lesson.exhibits.map(({ key, show }) => (
-            <ExhibitView key={key} name={key} table={show(runs)} say={say} />
+            <ExhibitView key={key} name={key} table={show(runs)} {...{ say, latest, studioHref }} />
           ))}
         </>
       )}

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
 import type { Lesson } from "../../../schema/lesson.ts";
-import { ExerciseForm } from "./exercise_form.tsx";
+import { ExerciseForm, FaultText } from "./exercise_form.tsx";
 import { Findings } from "./findings.tsx";
 import type { LessonSession, LessonState } from "./lesson_session.ts";
 import { Prose } from "./prose.tsx";
@@ -24,7 +24,7 @@ interface LessonPageProps {
 
 /** A lesson from its question to its exercises. */
 export function LessonPage(props: LessonPageProps): JSX.Element {
-  const { lesson, session, say, lessonHref, neighbours, room } = props;
+  const { lesson, session, say, studioHref, lessonHref, neighbours, room } = props;
   const [state, setState] = useState(session.view());
   useEffect(() => session.subscribe(() => setState(session.view())), [session]);
   useEffect(() => void room?.tell(roomReport(lesson, state)), [room, state]);
@@ -40,7 +40,7 @@ export function LessonPage(props: LessonPageProps): JSX.Element {
         <Prose key={part} text={say(part)} />
       ))}
       <Experiments {...props} state={state} />
-      <Findings lesson={lesson} state={state} say={say} />
+      <Findings {...{ lesson, state, say, studioHref }} />
       <section class="ls-panel" aria-labelledby="ls-exercises">
         <h2 id="ls-exercises">{say("exercises")}</h2>
         <p class="ls-muted" role="status">{`${done} / ${lesson.exercises.length} ${say("exercisesDone")}`}</p>
@@ -52,6 +52,8 @@ export function LessonPage(props: LessonPageProps): JSX.Element {
             given={state.answers[exercise.key] ?? ""}
             verdict={state.verdicts[exercise.key]}
             busy={state.active !== null}
+            progress={state.active?.key === exercise.key ? progressText(state, exercise.key, say) : ""}
+            fault={state.fault?.key === exercise.key ? state.fault : null}
             say={say}
             answer={(asked, text) => void session.answer(asked, text)}
           />
@@ -64,6 +66,10 @@ export function LessonPage(props: LessonPageProps): JSX.Element {
       </nav>
     </article>
   );
+}
+
+function isExercise({ exercises }: Lesson, key: string): boolean {
+  return exercises.some((exercise) => exercise.key === key);
 }
 
 /** How far a run is, in words. */
@@ -112,12 +118,7 @@ function Experiments({
         <a href={studioHref("")}>{say("openStudio")}</a>
         <a href={studioHref("rollouts")}>{say("openRollouts")}</a>
       </p>
-      {state.fault !== null && (
-        <div class="ls-wrong" role="alert">
-          <p>{state.fault.message}</p>
-          {state.fault.do !== "" && <p>{state.fault.do}</p>}
-        </div>
-      )}
+      {state.fault !== null && !isExercise(lesson, state.fault.key) && <FaultText fault={state.fault} />}
     </section>
   );
 }

@@ -26,9 +26,12 @@ export interface ActiveRun {
 export interface LessonState {
   readonly runs: LessonRuns;
   readonly active: ActiveRun | null;
-  readonly fault: RunFault | null;
+  /** What went wrong last, and in which run. */
+  readonly fault: (RunFault & { readonly key: string }) | null;
   readonly answers: Readonly<Record<string, string>>;
   readonly verdicts: Readonly<Record<string, Verdict | undefined>>;
+  /** The run that the studio shows: the one that ended last, until another begins; null for none. */
+  readonly latest: string | null;
   /** Runs are tiny: a quick look at what a lesson does. */
   readonly tiny: boolean;
 }
@@ -43,7 +46,15 @@ export class LessonSession {
   ask: Ask;
   private readonly lesson: Lesson;
   private readonly listeners = new Set<() => void>();
-  private state: LessonState = { runs: {}, active: null, fault: null, answers: {}, verdicts: {}, tiny: false };
+  private state: LessonState = {
+    runs: {},
+    active: null,
+    fault: null,
+    answers: {},
+    verdicts: {},
+    latest: null,
+    tiny: false,
+  };
 
   constructor(lesson: Lesson, ask: Ask) {
     this.lesson = lesson;
@@ -68,13 +79,13 @@ export class LessonSession {
   async run(experiment: LessonExperiment): Promise<void> {
     if (this.state.active !== null) return;
     const { key, overrides } = this.state.tiny ? toyExperiment(this.lesson, experiment) : experiment;
-    this.change({ active: { key, update: 0, updates: 0, lines: [] }, fault: null });
+    this.change({ active: { key, update: 0, updates: 0, lines: [] }, fault: null, latest: null });
     try {
       await this.post({ action: "start", experiment: baseExperiment, overrides });
       const finished = await this.follow(key);
-      if (finished) this.change({ runs: { ...this.state.runs, [key]: await this.record() } });
+      if (finished) this.change({ runs: { ...this.state.runs, [key]: await this.record() }, latest: key });
     } catch (thrown) {
-      this.change({ fault: faultOf(thrown) });
+      this.fail(key, faultOf(thrown));
     }
     this.change({ active: null });
   }
@@ -84,7 +95,7 @@ export class LessonSession {
     try {
       await this.post({ action: "stop" });
     } catch (thrown) {
-      this.change({ fault: faultOf(thrown) });
+      this.fail("", faultOf(thrown));
     }
   }
 
@@ -99,12 +110,15 @@ export class LessonSession {
       try {
         await this.run(editedExperiment(this.lesson, exercise, text));
       } catch (thrown) {
-        this.change({ fault: faultOf(thrown) });
-        return;
+        this.fail(key, faultOf(thrown));
       }
-      if (this.state.fault !== null) return;
+      if (this.state.fault !== null || this.state.latest !== key) return;
     }
     this.change({ verdicts: { ...this.state.verdicts, [key]: exercise.check(text, this.state.runs) } });
+  }
+
+  private fail(key: string, fault: RunFault): void {
+    this.change({ fault: { ...fault, key } });
   }
 
   private change(part: Partial<LessonState>): void {
@@ -125,7 +139,7 @@ export class LessonSession {
       const lines = status.update === known ? (this.state.active?.lines ?? []) : await this.lines();
       this.change({ active: { key, update: status.update, updates: status.updates, lines } });
       if (status.phase === "failed" && status.error !== null) {
-        this.change({ fault: status.error });
+        this.fail(key, status.error);
         return false;
       }
       if (over.includes(status.phase)) return status.phase === "finished";
