@@ -6,6 +6,7 @@ import { pathFrom } from "./config_paths.ts";
 import { evaluateModel } from "./evaluate_model.ts";
 import { loadConfig } from "./load_config.ts";
 import { runExperiment } from "./run_experiment.ts";
+import { watchedRun } from "./watched_run.ts";
 
 /** What the demo is asked for. */
 export interface DemoRequest {
@@ -53,6 +54,7 @@ export async function runDemo(platform: HostPlatform, request: DemoRequest): Pro
   request.phase("Training: the same agent, its model updated after every batch of rollouts");
   const run = await runExperiment(platform, {
     ...request,
+    ...watchedRun(platform, { ...request, config, configFolder: folder }),
     config,
     configFolder: folder,
     resume: false,

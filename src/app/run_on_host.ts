@@ -40,6 +40,7 @@ async function runAgents(
   await files.makeFolder(request.runFolder);
   let lastLine: MetricsLine = {};
   const session = await openRunSession(host, request, folder, start, () => lastLine);
+  request.served?.(session.gatewayUrl);
   const tell = (startup: Startup): void => {
     steering?.started(startup);
     if (request.tellsStartup !== false) say(startupText(startup));

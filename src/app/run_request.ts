@@ -32,6 +32,8 @@ export interface RunRequest {
   readonly script?: readonly ScriptedReply[];
   /** What the gateway shows and steers besides answering calls. */
   gatewayParts?(store: Store, engine: Engine, tokenBytes: TokenBytes): GatewayParts;
+  /** Told where the gateway is, once it answers. */
+  served?(url: string): void;
   /** Called when all updates are done: until it resolves, the trained model answers calls. */
   linger?(): Promise<void>;
   /** Says where the time to the first update went; default true. What a program did before its run counts in it. */

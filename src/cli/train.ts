@@ -1,6 +1,7 @@
 import { loadConfig } from "../app/load_config.ts";
 import { runExperiment } from "../app/run_experiment.ts";
 import type { RunResult } from "../app/run_request.ts";
+import { watchedRun } from "../app/watched_run.ts";
 import { CancelledError } from "../core/errors.ts";
 import { RunFolder } from "../experiment/run_folder.ts";
 import type { Args } from "./args.ts";
@@ -46,22 +47,23 @@ async function train(context: CommandContext): Promise<number> {
   const signal = context.stopSignal();
   const port = args.number("port");
   const otel = args.text("otel");
+  const say = (line: string): void => {
+    table.clear();
+    note(line);
+  };
+  const watched = watchedRun(platform, { config, configFolder: folder, runFolder, say });
   const result = await runExperiment(platform, {
-    config,
-    configFolder: folder,
-    runFolder,
+    ...{ config, configFolder: folder, runFolder, ...watched },
     resume: args.flag("resume"),
     signal,
     reporter: table,
     ...(port === undefined ? {} : { port }),
     ...(otel === undefined ? {} : { otel }),
-    say: (line) => {
-      table.clear();
-      note(line);
-    },
+    say,
   }).catch(async (thrown: unknown) => {
     table.clear();
-    if (signal.aborted && thrown instanceof CancelledError) note(await whereItStands(context, runFolder));
+    const isStopped = signal.aborted || watched.steering.signal.aborted;
+    if (isStopped && thrown instanceof CancelledError) note(await whereItStands(context, runFolder));
     throw thrown;
   });
   if (context.json) context.printJson(result);

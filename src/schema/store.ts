@@ -125,6 +125,8 @@ export interface Store {
   attempts(rolloutId: string): Promise<string[]>;
   /** Events and calls of one attempt as Agent Lightning shows them, in order of writing. */
   events(rolloutId: string, attemptId: string, eventType?: string): Promise<RolloutEvent[]>;
+  /** What was posted to a rollout, its calls left out, in order of writing. */
+  posted(rolloutId: string): Promise<RolloutEvent[]>;
   /** Calls of a rollout, or of one of its attempts, in order of writing. */
   calls(rolloutId: string, attemptId?: string): Promise<CallRecord[]>;
   failures(rolloutId: string): Promise<CallFailure[]>;

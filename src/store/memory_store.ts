@@ -80,6 +80,10 @@ export class MemoryStore implements Store {
     return eventType === undefined ? events : events.filter((event) => event.event_type === eventType);
   }
 
+  async posted(rolloutId: string): Promise<RolloutEvent[]> {
+    return structuredClone(this.attemptEntries(rolloutId).flatMap(({ event }) => event ?? []));
+  }
+
   async calls(rolloutId: string, attemptId?: string): Promise<CallRecord[]> {
     const entries = this.attemptEntries(rolloutId, attemptId);
     return entries.flatMap(({ call }) => (call ? this.state.calls.decode(call) : []));

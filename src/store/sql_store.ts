@@ -215,6 +215,10 @@ class SqlStore implements Store {
     return this.read((views) => views.events(rolloutId, attemptId, eventType));
   }
 
+  posted(rolloutId: string): Promise<RolloutEvent[]> {
+    return this.read((views) => views.posted(rolloutId).map(({ event }) => event));
+  }
+
   calls(rolloutId: string, attemptId?: string): Promise<CallRecord[]> {
     return this.read(({ calls }) => calls.list(rolloutId, attemptId).map(({ call }) => call));
   }

@@ -113,14 +113,16 @@ export class SqlViews {
     return this.session.all(sql, rolloutId, rolloutId).map((row) => row.attempt_id as string);
   }
 
-  private posted(rolloutId: string, attemptId: string): { seq: number; event: RolloutEvent }[] {
-    const sql = "SELECT * FROM events WHERE rollout_id = ? AND attempt_id = ? ORDER BY seq";
-    return this.session.all(sql, rolloutId, attemptId).map((row) => ({
+  /** What was posted to a rollout, or to one of its attempts, with sequence numbers, in order. */
+  posted(rolloutId: string, attemptId?: string): { seq: number; event: RolloutEvent }[] {
+    const of = attemptId === undefined ? [rolloutId] : [rolloutId, attemptId];
+    const where = attemptId === undefined ? "rollout_id = ?" : "rollout_id = ? AND attempt_id = ?";
+    return this.session.all(`SELECT * FROM events WHERE ${where} ORDER BY seq`, ...of).map((row) => ({
       seq: row.seq as number,
       event: {
         event_type: row.event_type as string,
         rollout_id: rolloutId,
-        attempt_id: attemptId,
+        attempt_id: row.attempt_id as string,
         timestamp: row.timestamp as number,
         data: JSON.parse(row.data as string) as Record<string, unknown>,
       },
@@ -151,7 +153,7 @@ export class SqlViews {
   }
 
   private traces(id: string): Trace[] {
-    const events = this.attempts(id).flatMap((attempt) => this.posted(id, attempt));
+    const events = this.posted(id);
     const calls = this.calls.list(id);
     const failures = this.session.all("SELECT seq, json FROM failures WHERE rollout_id = ?", id);
     const traces: (Trace & { seq: number })[] = [

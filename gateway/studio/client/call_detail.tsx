@@ -1,4 +1,4 @@
-import { useState } from "hono/jsx/dom";
+import { useEffect, useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
 import type { StudioCall, StudioFork } from "../../../src/schema/studio_api.ts";
 import { breakText } from "./call_list.tsx";
@@ -20,6 +20,8 @@ export interface CallDetailProps {
   readonly forks: readonly StudioFork[];
   readonly coloring: TokenColoring;
   onColoring(coloring: TokenColoring): void;
+  /** Called once there is something to read. */
+  onShown(): void;
 }
 
 /** One call: its tokens, what was said and delivered, its settings, and asking it again. */
@@ -30,6 +32,9 @@ export function CallDetail(props: CallDetailProps): JSX.Element {
   const [branch, setBranch] = useState<{ call: string; keep: number } | null>(null);
   const loaded = useLoaded(`${id} ${whole === id}`, () => api.call(rollout, id, whole === id));
   const call = loaded.value;
+  useEffect(() => {
+    if (call !== null) props.onShown();
+  }, [call === null]);
   if (call === null) return <Notice loaded={loaded} />;
   const canFork = run.can.fork && call.own;
   return (

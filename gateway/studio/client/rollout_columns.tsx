@@ -5,38 +5,49 @@ import { momentText, numberText } from "./format.ts";
 import { hrefTo } from "./router.ts";
 import type { Language, Say, TextKey } from "./texts.ts";
 
+/** What a cell of the rollout table shows: a text, perhaps a place it leads to, a mark, or a share of a bar. */
+export interface Cell {
+  readonly text: string;
+  readonly href?: string;
+  readonly className?: string;
+  /** Of a bar before the text, from 0 to 1. */
+  readonly share?: number;
+}
+
 /** A column of the rollout table. */
 export interface Column {
   readonly id: string;
   readonly title: TextKey;
   readonly sort?: SummarySort;
   readonly numeric?: boolean;
-  cell(line: StudioLine, say: Say, language: Language): JSX.Element | string;
+  cell(line: StudioLine, say: Say, language: Language): Cell;
 }
 
-const stateText = {
-  queuing: "state.queuing",
-  running: "state.running",
-  succeeded: "state.succeeded",
-  failed: "state.failed",
-} as const;
+/** A reward's place between 0 and 1, where bars end. */
+function shareOf(reward: number | null): number {
+  return reward === null ? 0 : Math.max(0, Math.min(1, reward));
+}
 
 /** A rollout's state as a mark and a word. */
 export function StateMark({ state, say }: { state: StudioLine["state"]; say: Say }): JSX.Element {
-  return <span class={`st-state st-state-${state}`}>{say(stateText[state])}</span>;
+  return <span class={`st-state st-state-${state}`}>{say(`state.${state}`)}</span>;
 }
 
 /** A reward with a bar for its place between 0 and 1. */
 export function RewardMark({ reward, language }: { reward: number | null; language: Language }): JSX.Element {
-  const share = reward === null ? 0 : Math.max(0, Math.min(1, reward));
   return (
     <span class="st-reward">
       <span class="st-reward-bar" aria-hidden="true">
-        <span style={{ width: `${Math.round(share * 100)}%` }} />
+        <span style={{ width: `${Math.round(shareOf(reward) * 100)}%` }} />
       </span>
       <span>{numberText(reward, language, 3)}</span>
     </span>
   );
+}
+
+function updateText(line: StudioLine, say: Say): string {
+  if (line.mode === "val") return say("mode.val");
+  return line.update === null ? "–" : String(line.update);
 }
 
 /** The table's columns from left to right. */
@@ -45,71 +56,55 @@ export const columns: readonly Column[] = [
     id: "id",
     title: "column.rollout",
     sort: "created",
-    cell: (line) => (
-      <a href={hrefTo(["rollouts", line.id])} tabIndex={-1}>
-        {line.id}
-      </a>
-    ),
+    cell: ({ id }) => ({ text: id, href: hrefTo(["rollouts", id]) }),
   },
   {
     id: "state",
     title: "column.state",
     sort: "state",
-    cell: (line, say) => <StateMark state={line.state} say={say} />,
+    cell: ({ state }, say) => ({ text: say(`state.${state}`), className: `st-state st-state-${state}` }),
   },
   {
     id: "reward",
     title: "column.reward",
     sort: "reward",
     numeric: true,
-    cell: (line, _, language) => <RewardMark reward={line.reward} language={language} />,
+    cell: ({ reward }, _, language) => ({ text: numberText(reward, language, 3), share: shareOf(reward) }),
   },
-  { id: "task", title: "column.task", sort: "task", cell: (line) => line.task || "–" },
+  { id: "task", title: "column.task", sort: "task", cell: ({ task }) => ({ text: task || "–" }) },
   {
     id: "group",
     title: "column.group",
     sort: "group",
-    cell: (line) =>
-      line.group === "" ? (
-        "–"
-      ) : (
-        <a href={hrefTo(["groups", line.group])} tabIndex={-1}>
-          {line.group}
-        </a>
-      ),
+    cell: ({ group }) => (group === "" ? { text: "–" } : { text: group, href: hrefTo(["groups", group]) }),
   },
-  {
-    id: "update",
-    title: "column.update",
-    numeric: true,
-    cell: (line, say) => (line.mode === "val" ? say("mode.val") : line.update === null ? "–" : String(line.update)),
-  },
-  { id: "agents", title: "column.agents", cell: (line) => line.agents.join(", ") || "–" },
+  { id: "update", title: "column.update", numeric: true, cell: (line, say) => ({ text: updateText(line, say) }) },
+  { id: "agents", title: "column.agents", cell: ({ agents }) => ({ text: agents.join(", ") || "–" }) },
   {
     id: "calls",
     title: "column.calls",
     sort: "calls",
     numeric: true,
-    cell: (line, _, language) => numberText(line.calls, language),
+    cell: ({ calls }, _, language) => ({ text: numberText(calls, language) }),
   },
   {
     id: "tokens",
     title: "column.tokens",
     sort: "tokens",
     numeric: true,
-    cell: (line, _, language) => numberText(line.sampledTokens, language),
+    cell: ({ sampledTokens }, _, language) => ({ text: numberText(sampledTokens, language) }),
   },
   {
     id: "breaks",
     title: "column.breaks",
     sort: "breaks",
     numeric: true,
-    cell: (line) => (line.breaks === 0 ? "0" : <span class="st-warn">{String(line.breaks)}</span>),
+    cell: ({ breaks }) => ({ text: String(breaks), className: breaks === 0 ? "" : "st-warn" }),
   },
   {
     id: "updated",
     title: "column.changed",
     sort: "updated",
-    cell: (line, _, language) => momentText(line.updatedAt, language),
+    cell: ({ updatedAt }, _, language) => ({ text: momentText(updatedAt, language) }),
   },
 ];

@@ -19,7 +19,9 @@ export function RolloutView({ route }: { route: Route }): JSX.Element {
   const { id } = route;
   const concerns = ({ rollouts }: { rollouts: string[] }) => rollouts.includes(id);
   const loaded = useLoaded(id, () => api.rollout(id), concerns);
-  const group = loaded.value?.line.group ?? "";
+  // What is read first comes first: advantages and the tree follow the call that is open.
+  const [isShown, setShown] = useState(false);
+  const group = isShown ? (loaded.value?.line.group ?? "") : "";
   const credit = useLoaded<GroupCredit | null>(
     `credit ${id} ${group}`,
     async () => (group === "" ? null : await api.group(group)),
@@ -45,10 +47,11 @@ export function RolloutView({ route }: { route: Route }): JSX.Element {
             forks={rollout.forks}
             coloring={coloring}
             onColoring={setColoring}
+            onShown={() => setShown(true)}
           />
         </div>
       )}
-      <Tree rollout={rollout} open={open} credit={credit.value} />
+      {isShown ? <Tree rollout={rollout} open={open} credit={credit.value} /> : null}
       <Traces rollout={rollout} />
     </section>
   );

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "hono/jsx/dom";
+import { useEffect, useRef } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
 import type { StudioLine } from "../../../src/schema/studio_api.ts";
 import type { TableFilters } from "./api.ts";
@@ -6,9 +6,8 @@ import { useStudio } from "./context.ts";
 import type { PageCache } from "./page_cache.ts";
 import { type Column, columns } from "./rollout_columns.tsx";
 import { goTo, hrefTo } from "./router.ts";
+import { RowPool, rowHeight } from "./row_pool.ts";
 
-/** Height of a row in pixels, as the style sheet has it. */
-const rowHeight = 32;
 /** Rows made above and below what is in sight. */
 const margin = 12;
 /** Tallest a browser lays out; far more rows than that are scrolled to by keys. */
@@ -22,38 +21,42 @@ export interface VirtualTableProps {
 
 /** A grid of any number of rows, of which only those in sight exist. One row takes the focus; arrow keys move it. */
 export function VirtualTable({ cache, filters, change }: VirtualTableProps): JSX.Element {
-  const { say, feed } = useStudio();
+  const { say, language, feed } = useStudio();
   const frame = useRef<HTMLDivElement>(null);
-  const [sight, setSight] = useState({ from: 0, to: 40 });
-  const [active, setActive] = useState(0);
-  const focusWanted = useRef(false);
+  const body = useRef<HTMLDivElement>(null);
+  const pool = useRef<RowPool | null>(null);
+  const active = useRef(0);
   const total = cache.total ?? 0;
   const look = (): void => {
-    const root = frame.current;
-    if (root === null) return;
-    const from = Math.max(0, Math.floor(root.scrollTop / rowHeight) - margin);
-    const to = Math.ceil((root.scrollTop + root.clientHeight) / rowHeight) + margin;
-    setSight((before) => (before.from === from && before.to === to ? before : { from, to }));
+    if (frame.current === null || body.current === null) return;
+    pool.current ??= new RowPool(body.current, say, language);
+    const { from, to } = sightOf(frame.current);
+    const end = Math.min(to, cache.total ?? 0);
     cache.want(from, Math.min(to, cache.total ?? 1));
+    pool.current.show(from, end, active.current ?? 0, (index) => cache.line(index));
   };
-  useEffect(look, [total, cache]);
-  useEffect(() => feed.subscribe(() => cache.refresh(sight.from, sight.to)), [cache, sight]);
-  useEffect(() => {
-    if (!focusWanted.current) return;
-    focusWanted.current = false;
-    frame.current?.querySelector<HTMLElement>(`[aria-rowindex="${active + 2}"]`)?.focus({ preventScroll: true });
-  });
+  // With every line that came: what is shown follows what is known.
+  useEffect(look);
+  useEffect(
+    () =>
+      feed.subscribe(() => {
+        if (frame.current !== null) cache.refresh(...pairOf(sightOf(frame.current)));
+      }),
+    [cache],
+  );
+  const activate = (index: number): void => {
+    active.current = Math.max(0, Math.min(total - 1, index));
+  };
   const move = (to: number): void => {
-    const next = Math.max(0, Math.min(total - 1, to));
-    focusWanted.current = true;
-    setActive(next);
-    keepInSight(frame.current, next);
+    activate(to);
+    keepInSight(frame.current, active.current ?? 0);
     look();
+    pool.current?.focus(active.current ?? 0);
   };
-  const rows: JSX.Element[] = [];
-  for (let i = sight.from; i < Math.min(total, sight.to); i++) {
-    rows.push(<Row key={i} index={i} line={cache.line(i)} isActive={i === active} onFocus={() => setActive(i)} />);
-  }
+  const focused = (event: FocusEvent): void => {
+    const row = (event.target as HTMLElement).closest("[role=row]")?.getAttribute("aria-rowindex");
+    if (row !== null && row !== undefined && row !== "1") activate(Number(row) - 2);
+  };
   return (
     <div
       ref={frame}
@@ -62,14 +65,33 @@ export function VirtualTable({ cache, filters, change }: VirtualTableProps): JSX
       aria-label={say("rollouts.table")}
       aria-rowcount={total + 1}
       onScroll={look}
-      onKeyDown={(event: KeyboardEvent) => onKey(event, active, frame.current, move, cache)}
+      onFocusin={focused}
+      onDblClick={() => openLine(cache.line(active.current ?? 0))}
+      onKeyDown={(event: KeyboardEvent) => onKey(event, active.current ?? 0, frame.current, move, cache)}
     >
       <Head filters={filters} change={change} />
-      <div class="st-grid-body" role="rowgroup" style={{ height: `${Math.min(tallest, total * rowHeight)}px` }}>
-        {rows}
-      </div>
+      <div
+        ref={body}
+        class="st-grid-body"
+        role="rowgroup"
+        style={{ height: `${Math.min(tallest, total * rowHeight)}px` }}
+      />
     </div>
   );
+}
+
+/** Rows in sight of a frame, and some around them. */
+function sightOf(frame: HTMLElement): { from: number; to: number } {
+  const from = Math.max(0, Math.floor(frame.scrollTop / rowHeight) - margin);
+  return { from, to: Math.ceil((frame.scrollTop + frame.clientHeight) / rowHeight) + margin };
+}
+
+function pairOf({ from, to }: { from: number; to: number }): [number, number] {
+  return [from, to];
+}
+
+function openLine(line: StudioLine | undefined): void {
+  if (line !== undefined) goTo(hrefTo(["rollouts", line.id]));
 }
 
 function keepInSight(frame: HTMLElement | null, index: number): void {
@@ -98,14 +120,10 @@ function onKey(
     End: (cache.total ?? 1) - 1,
   };
   const to = targets[event.key];
-  const line = cache.line(active);
-  if (to !== undefined) {
-    event.preventDefault();
-    move(to);
-  } else if (event.key === "Enter" && line !== undefined) {
-    event.preventDefault();
-    goTo(hrefTo(["rollouts", line.id]));
-  }
+  if (to === undefined && event.key !== "Enter") return;
+  event.preventDefault();
+  if (to === undefined) openLine(cache.line(active));
+  else move(to);
 }
 
 function Head({ filters, change }: Pick<VirtualTableProps, "filters" | "change">): JSX.Element {
@@ -147,38 +165,6 @@ function HeadCell({
         {say(title)}
         <span aria-hidden="true">{isSorted ? (descending ? " ↓" : " ↑") : ""}</span>
       </button>
-    </div>
-  );
-}
-
-interface RowProps {
-  readonly index: number;
-  readonly line: StudioLine | undefined;
-  readonly isActive: boolean;
-  onFocus(): void;
-}
-
-function Row({ index, line, isActive, onFocus }: RowProps): JSX.Element {
-  const { say, language } = useStudio();
-  return (
-    <div
-      class={`st-row st-row-line${index % 2 === 1 ? " st-row-odd" : ""}`}
-      role="row"
-      aria-rowindex={index + 2}
-      tabIndex={isActive ? 0 : -1}
-      style={{ transform: `translateY(${index * rowHeight}px)` }}
-      onFocus={onFocus}
-      onDblClick={() => line && goTo(hrefTo(["rollouts", line.id]))}
-    >
-      {columns.map((column) => (
-        <div
-          key={column.id}
-          class={`st-cell st-cell-${column.id}${column.numeric ? " st-numeric" : ""}`}
-          role="gridcell"
-        >
-          {line === undefined ? (column.id === "id" ? "…" : "") : column.cell(line, say, language)}
-        </div>
-      ))}
     </div>
   );
 }

@@ -1,6 +1,5 @@
 import { hex } from "../../../src/core/clock.ts";
 import type { StudioRollout, StudioScore } from "../../../src/schema/studio_api.ts";
-import { eventTypes } from "../../../src/schema/wire.ts";
 import { pathParam, queryOf } from "../../context.ts";
 import { DetailError } from "../../http/errors.ts";
 import type { Routes } from "../../http/routes.ts";
@@ -9,13 +8,6 @@ import { conversationBefore } from "../fork_prompt.ts";
 import { forksOf } from "../forks.ts";
 import type { Studio } from "../studio.ts";
 import { finite } from "../token_text.ts";
-
-async function postedEvents(studio: Studio, id: string): Promise<StudioRollout["events"]> {
-  const { store } = studio.gateway;
-  const attempts = await store.attempts(id);
-  const events = await Promise.all(attempts.map((attempt) => store.events(id, attempt)));
-  return events.flat().filter((event) => event.event_type !== eventTypes.modelRequest);
-}
 
 /** A rollout; with `tokens`, its calls have theirs, each those after what it shares with the call before. */
 export async function studioRollout(studio: Studio, id: string, tokens: boolean): Promise<StudioRollout> {
@@ -30,11 +22,7 @@ export async function studioRollout(studio: Studio, id: string, tokens: boolean)
         return fullCall(call, own, own.prefix, studio.tokenBytes(call.policy));
       })
     : [...lines];
-  const [failures, events, forks] = await Promise.all([
-    store.failures(id),
-    postedEvents(studio, id),
-    forksOf(store, id),
-  ]);
+  const [failures, events, forks] = await Promise.all([store.failures(id), store.posted(id), forksOf(store, id)]);
   return { line, input: rollout.input, metadata: rollout.metadata, calls: shown, failures, events, tree, forks };
 }
 

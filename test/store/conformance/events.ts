@@ -22,6 +22,13 @@ export function eventConformance(name: string, open: OpenStore): void {
         expect(await store.events("a", "0", "model_request")).toHaveLength(1);
         expect(await store.events("a", "1")).toHaveLength(1);
         expect(await store.events("b", "0")).toEqual([]);
+        const allPosted = await store.posted("a");
+        expect(allPosted.map(({ event_type, attempt_id }) => [event_type, attempt_id])).toEqual([
+          ["note", "0"],
+          ["note", "1"],
+          ["reward", "0"],
+        ]);
+        expect(await store.posted("b")).toEqual([]);
         await expect(store.append([posted("b", "note")])).rejects.toMatchObject({ code: "rollout_not_found" });
       }),
     );

@@ -1,0 +1,304 @@
+/**
+ * The studio in Chromium, on a real gateway with a SQLite store of 10,000 rollouts. Plan: opening the table, scrolling and
+ * filtering without long tasks; a rollout of 200 calls; hostile text stays text everywhere, in reports too; forks, other
+ * rewards, colours, copying; keys alone; light and dark, English and Korean; nothing from elsewhere; screenshots of every
+ * view where LEYDEN_SCREENSHOTS names a folder.
+ */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { groupSize, hostile, hostileRollout, longRollout } from "./support/recorded_run.ts";
+import { type StudioSite, serveStudio } from "./support/studio_site.ts";
+
+const groups = 1250;
+const screenshots = process.env.LEYDEN_SCREENSHOTS ?? "";
+
+let site: StudioSite;
+let browser: Browser;
+const folder = mkdtempSync(join(tmpdir(), "leyden-report-"));
+const problems: string[] = [];
+const foreign: string[] = [];
+
+beforeAll(async () => {
+  site = await serveStudio(groups);
+  browser = await chromium.launch({
+    executablePath: process.env.LEYDEN_CHROMIUM ?? "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-background-networking"],
+  });
+}, 240_000);
+
+afterAll(async () => {
+  await browser?.close();
+  await site?.close();
+  rmSync(folder, { recursive: true });
+});
+
+function watch(context: BrowserContext): void {
+  context.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warning") problems.push(message.text());
+  });
+  context.on("weberror", (error) => problems.push(String(error.error())));
+  context.on("request", (request) => {
+    const url = request.url();
+    if (!url.startsWith(site.url) && !/^(data|blob|file):/.test(url)) foreign.push(url);
+  });
+}
+
+async function open(hash: string, o: { dark?: boolean; language?: string } = {}): Promise<Page> {
+  const context = await browser.newContext({
+    viewport: { width: 1440, height: 900 },
+    colorScheme: o.dark ? "dark" : "light",
+    acceptDownloads: true,
+  });
+  watch(context);
+  const page = await context.newPage();
+  await page.addInitScript(() => {
+    const longest = { ms: 0 };
+    Object.assign(globalThis, { longest });
+    new PerformanceObserver((list) => {
+      for (const { duration } of list.getEntries()) longest.ms = Math.max(longest.ms, duration);
+    }).observe({ entryTypes: ["longtask"] });
+  });
+  await page.goto(`${site.url}/studio/?k=admin&language=${o.language ?? "en"}${hash}`);
+  return page;
+}
+
+const longTask = (page: Page): Promise<number> =>
+  page.evaluate(() => (globalThis as unknown as { longest: { ms: number } }).longest.ms);
+const forgetTasks = (page: Page): Promise<void> =>
+  page.evaluate(() => {
+    (globalThis as unknown as { longest: { ms: number } }).longest.ms = 0;
+  });
+const harmed = (page: Page): Promise<unknown> =>
+  page.evaluate(() => (globalThis as unknown as { harmed?: string }).harmed ?? null);
+const row = (page: Page, name: string) => page.getByRole("row").filter({ hasText: name });
+
+describe("ten thousand rollouts", () => {
+  it("open as a table in under a second, and scroll and filter without tasks over 100 ms", async () => {
+    const page = await open("#/");
+    await page.getByRole("figure").first().waitFor();
+    const opened = await page.evaluate(async () => {
+      const start = performance.now();
+      location.hash = "#/rollouts";
+      while (document.querySelectorAll("[role=row] a").length < 20) await new Promise(requestAnimationFrame);
+      return performance.now() - start;
+    });
+    await page.getByText("10,002 in all").waitFor();
+    const grid = page.getByRole("grid");
+    expect(await grid.getAttribute("aria-rowcount")).toBe("10003");
+    expect(await page.getByRole("row").count()).toBeLessThan(80);
+    await forgetTasks(page);
+    for (let i = 1; i <= 60; i++) {
+      await grid.evaluate((element, top) => element.scrollTo({ top }), i * 5300);
+      await page.evaluate(() => new Promise(requestAnimationFrame));
+    }
+    await grid.evaluate((element) => element.scrollTo({ top: element.scrollHeight }));
+    await row(page, "g000000-s0").waitFor();
+    const scrolling = await longTask(page);
+    await forgetTasks(page);
+    const filtered = await page.evaluate(() => performance.now());
+    await page.getByLabel("Search").fill("g0011");
+    await page.getByText("800 in all").waitFor();
+    const filtering = (await page.evaluate(() => performance.now())) - filtered;
+    await page.getByLabel("Status").selectOption("failed");
+    await page.getByLabel("Status").selectOption("");
+    await page.getByLabel("Reward from").fill("1");
+    await page.getByLabel("Breaks").selectOption("true");
+    await page.waitForTimeout(600);
+    const filterTasks = await longTask(page);
+    console.log(
+      `table ${opened.toFixed(0)} ms, longest task scrolling ${scrolling} ms, filtering ${filterTasks} ms, filter shown ${filtering.toFixed(0)} ms`,
+    );
+    expect(opened).toBeLessThan(1000);
+    expect(scrolling).toBeLessThan(100);
+    expect(filterTasks).toBeLessThan(100);
+    await page.context().close();
+  });
+
+  it("filter by update, agent, reward and breaks, sorted by any column, in the address too", async () => {
+    const page = await open("#/rollouts?update=3&sort=reward&order=desc");
+    await page.getByText(`${10 * groupSize} in all`).waitFor();
+    await page.getByRole("columnheader", { name: "Reward" }).and(page.locator("[aria-sort=descending]")).waitFor();
+    await page.getByLabel("Agent").selectOption("planner");
+    await page.getByText(`${groupSize} in all`, { exact: true }).waitFor();
+    expect(page.url()).toContain("agent=planner");
+    await page.getByRole("button", { name: "Reward" }).click();
+    await page.locator("[aria-sort=ascending]").waitFor();
+    await page.getByRole("button", { name: "Clear filters" }).click();
+    await page.getByText("10,002 in all").waitFor();
+    await page.context().close();
+  });
+
+  it("show one of 200 calls in under a second", async () => {
+    const page = await open("#/");
+    await page.getByRole("figure").first().waitFor();
+    const ms = await page.evaluate(async (id) => {
+      const start = performance.now();
+      location.hash = `#/rollouts/${id}`;
+      while (document.querySelectorAll(".st-tokens .st-token").length < 40) await new Promise(requestAnimationFrame);
+      return performance.now() - start;
+    }, longRollout);
+    console.log(`200 calls ${ms.toFixed(0)} ms`);
+    expect(await page.getByRole("navigation", { name: "Calls of this rollout" }).getByRole("listitem").count()).toBe(
+      200,
+    );
+    expect(ms).toBeLessThan(1000);
+    await page.goto(`${site.url}/studio/?k=admin#/rollouts/${longRollout}/${longRollout}-199`);
+    await page.getByRole("button", { name: /show the \d+ shared tokens/ }).click();
+    await page.getByRole("region", { name: "Prompt tokens" }).getByText("Work", { exact: true }).first().waitFor();
+    await page.context().close();
+  });
+});
+
+describe("hostile text", () => {
+  it("stays text in every view and in a report, and what is copied is what was sent", async () => {
+    const page = await open("#/rollouts?text=onerror");
+    await row(page, hostileRollout).waitFor();
+    await page.goto(`${site.url}/studio/?k=admin#/rollouts/${hostileRollout}`);
+    await page.getByRole("heading", { name: hostileRollout }).waitFor();
+    await page.locator(".st-token").first().waitFor();
+    await page.evaluate(() => {
+      for (const details of document.querySelectorAll("details")) details.open = true;
+    });
+    await page.locator(".st-message pre").first().waitFor();
+    const reply = page.getByRole("region", { name: "Reply tokens" }).locator("pre");
+    expect(await reply.textContent()).toBe(`${hostile}<|end|>`);
+    await page.getByLabel("messages").check();
+    expect(await page.locator("textarea").first().inputValue()).toBe(hostile);
+    await page.goto(`${site.url}/studio/?k=admin#/groups/hostile`);
+    await page.getByRole("heading", { name: "Group hostile" }).waitFor();
+    expect(await harmed(page)).toBeNull();
+    expect(await page.locator("main script, main img, main svg[onload], main iframe").count()).toBe(0);
+    const download = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Save report" }).click();
+    const path = join(folder, "report.html");
+    await (await download).saveAs(path);
+    expect(readFileSync(path, "utf8").match(/<\/script/g)).toHaveLength(2);
+    await page.goto(`file://${path}#/rollouts/${hostileRollout}`);
+    await page.getByRole("heading", { name: hostileRollout }).waitFor();
+    expect(await page.getByRole("region", { name: "Reply tokens" }).locator("pre").textContent()).toBe(
+      `${hostile}<|end|>`,
+    );
+    expect(await harmed(page)).toBeNull();
+    await page.goto(`file://${path}#/`);
+    await page.getByRole("img", { name: /^Reward/ }).waitFor();
+    await page.context().close();
+  });
+});
+
+describe("a rollout", () => {
+  it("is read call by call, coloured by what is known, token by token with keys", async () => {
+    const page = await open("#/rollouts/g000040-s0");
+    const reply = page.getByRole("region", { name: "Reply tokens" });
+    await reply.locator(".st-token").first().waitFor();
+    for (const coloring of ["advantage", "version", "entropy", "log-probability"]) {
+      await page.getByRole("radiogroup", { name: "Colour tokens by" }).getByLabel(coloring).check({ force: true });
+      await page.getByRole("img", { name: `Scale: ${coloring}` }).waitFor();
+    }
+    await reply.locator("pre").focus();
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("ArrowRight");
+    await page.getByText(/token 2 of \d+ · id \d+ · log-probability −/).waitFor();
+    await page.getByRole("navigation", { name: "Calls of this rollout" }).locator("[aria-current=true]").focus();
+    await page.keyboard.press("ArrowDown");
+    await page.getByRole("heading", { name: /^Call 2/ }).waitFor();
+    expect(page.url()).toContain("g000040-s0-2");
+    await page.context().close();
+  });
+
+  it("is asked again from a token, with another text, and keeps what came", async () => {
+    const page = await open("#/rollouts/g000040-s0");
+    const reply = page.getByRole("region", { name: "Reply tokens" });
+    await reply.locator(".st-token").nth(2).click();
+    await page.getByRole("button", { name: "Go on from here" }).click();
+    await page.getByLabel("Text to put after them").fill(" nothing at all");
+    site.reply = "and that is that";
+    await page.getByRole("button", { name: "Sample" }).click();
+    const made = page.getByRole("region", { name: "Sampled tokens" });
+    await made.locator(".st-token").first().waitFor();
+    expect(await made.locator("pre").textContent()).toBe("and that is that<|end|>");
+    await page.locator(".st-changed").filter({ hasText: "nothing at all" }).waitFor();
+    await page.reload();
+    await page.getByRole("region", { name: "Sampled tokens" }).waitFor();
+    await page.context().close();
+  });
+
+  it("earns something else, and its group is advanced again beside what was recorded", async () => {
+    const page = await open("#/groups/g000040");
+    const field = page.getByLabel("Another reward for g000040-s2");
+    await field.fill("1");
+    await page.getByRole("row").filter({ has: field }).getByRole("button", { name: "Advance again" }).click();
+    await page.getByRole("columnheader", { name: "With the change" }).waitFor();
+    await page.getByText(/Mean reward .* → .*\. The record stays as it is/).waitFor();
+    await page.getByRole("button", { name: "undo" }).click();
+    await page.getByRole("columnheader", { name: "With the change" }).waitFor({ state: "detached" });
+    await page.context().close();
+  });
+});
+
+describe("by keys alone", () => {
+  it("goes from view to view, through the table and into a rollout, and lists its shortcuts", async () => {
+    const page = await open("#/");
+    await page.getByRole("figure").first().waitFor();
+    await page.keyboard.press("Tab");
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe("Skip to content");
+    await page.keyboard.press("Enter");
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe("st-content");
+    await page.keyboard.press("?");
+    await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("2");
+    await page.getByText("10,002 in all").waitFor();
+    await page.keyboard.press("/");
+    await page.keyboard.type("g000123");
+    await page.getByText("8 in all", { exact: true }).waitFor();
+    await page.locator("[role=row][tabindex='0']").focus();
+    await page.keyboard.press("End");
+    expect(await page.evaluate(() => document.activeElement?.getAttribute("aria-rowindex"))).toBe("9");
+    await page.keyboard.press("ArrowUp");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "g000123-s1", exact: true }).waitFor();
+    await page.context().close();
+  });
+});
+
+const views: readonly (readonly [name: string, hash: string, heading: string])[] = [
+  ["overview", "#/", "Reward"],
+  ["rollouts", "#/rollouts", "g001249-s7"],
+  ["rollout", "#/rollouts/g000043-s0", "g000043-s0-1"],
+  ["long_rollout", `#/rollouts/${longRollout}/${longRollout}-12`, `${longRollout}-12`],
+  ["hostile_rollout", `#/rollouts/${hostileRollout}`, "hostile-call"],
+  ["group", "#/groups/g000043", "pens-43"],
+  ["device", "#/timeline", "−30 s"],
+  ["compare", "#/compare?run=calc-seed-2", "train.learningRate"],
+];
+
+describe.each([
+  ["light", "en"],
+  ["dark", "ko"],
+])("every view, %s, %s", (scheme, language) => {
+  it.each(views)("%s", async (name, hash, text) => {
+    const page = await open(hash, { dark: scheme === "dark", language });
+    if (name === "overview" || name === "device") await page.getByRole("img").first().waitFor();
+    else await page.getByText(text, { exact: true }).first().waitFor();
+    await page.waitForTimeout(400);
+    expect(await page.locator(".st-error[role=alert]").count()).toBe(0);
+    // The page itself never scrolls sideways.
+    expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+    if (screenshots !== "") {
+      mkdirSync(screenshots, { recursive: true });
+      await page.screenshot({
+        path: join(screenshots, `studio_${name}_${scheme}_${language}.png`),
+        fullPage: name !== "rollouts",
+      });
+    }
+    await page.context().close();
+  });
+});
+
+it("asks nobody else, and says nothing in the console", () => {
+  expect(foreign).toEqual([]);
+  expect(problems).toEqual([]);
+});
