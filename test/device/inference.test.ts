@@ -85,7 +85,7 @@ for (const [name, config] of [
 }
 
 describe("inference against the whole-sequence forward", () => {
-  it("records the log-probabilities that scoring the finished text gives", async () => {
+  it("records the log-probabilities that scoring the finished text gives (verl 2996)", async () => {
     const engine = await openEngine(qwen3Config);
     const result = await engine.generate(request("a", prompt(30, 3)));
     const ids = Int32Array.from([...prompt(30, 3), ...result.ids]);

@@ -34,7 +34,7 @@ function randomRows(count: number, vocab: number): TrainRow[] {
 
 describe("micro-batches", () => {
   for (const [name, config] of Object.entries({ qwen3: qwen3Config, gemma: gemmaConfig, gpt2: gpt2Config })) {
-    it(`of any size give the same gradients of ${name}`, async () => {
+    it(`of any size give the same gradients of ${name} (verl 7200)`, async () => {
       const device = await testDevice();
       const model = Model.initialize(device, parseHfConfig(config), { seed: 4, std: 0.3 });
       const rows = randomRows(9, model.description.vocabSize);

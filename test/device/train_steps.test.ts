@@ -57,6 +57,23 @@ describe("training steps", () => {
     model.dispose();
   });
 
+  it("a step of learning rate 0 leaves every log-probability as it was, to the last bit (open-instruct 1473)", async () => {
+    const { model, trainer } = await open(llamaConfig);
+    const rows = randomRows(4, 40, new Rng(seedKey(12)));
+    const before = await model.sha256();
+    const first = await trainer.step(rows, ppo, { ...adamw, learningRate: 0 });
+    const own = rows.map((r, i) => {
+      const from = rows.slice(0, i).reduce((n, { src }) => n + src.length, 0);
+      return { ...r, oldLogprob: first.logprobs.slice(from, from + r.src.length) };
+    });
+    const second = await trainer.step(own, ppo, { ...adamw, learningRate: 0 });
+    expect(second.logprobs).toEqual(first.logprobs);
+    expect([second.approxKl, second.logprobDiffMax, second.clipFrac]).toEqual([0, 0, 0]);
+    expect(await model.sha256()).toBe(before);
+    trainer.dispose();
+    model.dispose();
+  });
+
   it("continues bit-equal from a saved optimizer", async () => {
     const rows = randomRows(3, 40, new Rng(seedKey(7)));
     const straight = await open(llamaConfig);

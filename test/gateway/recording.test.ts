@@ -139,7 +139,7 @@ describe("a call beside the work", () => {
 });
 
 describe("sampling", () => {
-  it("in train mode is plain at the configured temperature, and says what it did not follow", async () => {
+  it("in train mode is plain at the configured temperature, and says what it did not follow (Agent Lightning lets top_p through)", async () => {
     await (await client.chat("r", shaped)).text();
     expect(client.engine.requests[0]?.sampling).toEqual({ temperature: 1, topP: 1, topK: 0, minP: 0 });
     const [call] = await client.calls("r");

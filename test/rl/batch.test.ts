@@ -136,7 +136,7 @@ describe("a batch", () => {
     );
   });
 
-  it("trains every sampled token once, whatever the budget of a row (SkyRL 1492)", () => {
+  it("trains every sampled token once, whatever the budget of a row (SkyRL 1492, 1507)", () => {
     fc.assert(
       fc.property(someGroups, fc.integer({ min: 1, max: 20 }), (groups, maxRowTokens) => {
         const { rows, origins, metrics } = buildBatch(groups, { skipZeroAdvantage: false, maxRowTokens });

@@ -161,7 +161,7 @@ describe("faults", () => {
 });
 
 describe("breaks", () => {
-  it("are counted by reason, in the attempt that counts", () => {
+  it("are counted by reason, in the attempt that counts (agent-lightning 646)", () => {
     const calls = [
       call([1], [2]),
       call([1, 9], [3], { breakReason: "edited" }),

@@ -103,7 +103,7 @@ describe("a conversation that", () => {
     expect(buildBatch(groups, {}).metrics["training/n_calls_abandoned"]).toBe(1);
   });
 
-  it("comes back in other tokens forks at the first that differs, and masks none (rllm 352, slime 2360)", () => {
+  it("comes back in other tokens forks at the first that differs, and masks none (rllm 352, 272, slime 2360)", () => {
     const said = call([1, 2], [3, 4, 5]);
     // The harness wrote the reply's end in other tokens: 4 5 became 45.
     const drifted = call([1, 2, 3, 45, 6], [7], { breakReason: "retokenised" });

@@ -44,14 +44,14 @@ describe("GroupSchedule", () => {
     }
   });
 
-  it("trains the oldest finished groups first", () => {
+  it("trains the oldest finished groups first (tinker-cookbook 822)", () => {
     const schedule = new GroupSchedule<number>(policy({ mode: "collocated" }), 10);
     fill(schedule, 0);
     for (const g of [3, 2, 1]) schedule.finish(g);
     expect(schedule.batch()).toEqual([1, 2]);
   });
 
-  it("waits for a slow group that would become too old, and trains it in time", () => {
+  it("waits for a slow group that would become too old, and trains it in time (tinker-cookbook 822, slime 1800)", () => {
     const schedule = new GroupSchedule<number>(policy({ maxAge: 1 }), 10);
     fill(schedule, 0);
     for (const g of [2, 3]) schedule.finish(g);

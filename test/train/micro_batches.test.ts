@@ -25,9 +25,10 @@ function ids(n: number, from = 0): number[] {
 }
 
 describe("packRows", () => {
-  it("packs in order, whatever fits", () => {
+  it("packs in order, whatever fits, and pads nothing (tunix 2310)", () => {
     const rows = [6, 5, 4, 3, 2].map((n) => row(ids(n)));
     expect(packRows(rows, limits).map((b) => b.rows.map((r) => r.row))).toEqual([[0], [1, 2], [3, 4]]);
+    expect(packRows(rows, limits).map((b) => b.ids.length)).toEqual([6, 9, 5]);
   });
 
   it("wants reference log-probabilities where the loss has a KL term", () => {
