@@ -11,8 +11,9 @@ export function launchChromium(): Promise<Browser> {
   return chromium.launch(launchOptions);
 }
 
-/** What a page complains of; a test expects it to stay empty. */
+/** What a page complains of; a test expects it to stay empty. Its actions may take as long as a busy machine needs. */
 export function complaintsOf(context: BrowserContext): string[] {
+  context.setDefaultTimeout(120_000);
   const complaints: string[] = [];
   context.on("console", (message) => {
     if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
