@@ -1,5 +1,6 @@
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
 import type { MetricsLines } from "./lesson_session.ts";
+import { TextTable } from "./text_table.tsx";
 
 /** One run's values of a metric over its updates. */
 export interface CurveLine {
@@ -31,11 +32,28 @@ function rangeOf(values: readonly number[]): [number, number] {
 interface CurveProps {
   readonly title: string;
   readonly updateName: string;
+  /** What the same as a table is called. */
+  readonly tableName: string;
   readonly lines: readonly CurveLine[];
 }
 
+function CurveTable({ title, updateName, lines }: Omit<CurveProps, "tableName">): JSX.Element {
+  const updates = [...new Set(lines.flatMap(({ points }) => points.map(({ update }) => update)))].sort((a, b) => a - b);
+  return (
+    <TextTable
+      caption={title}
+      head={[updateName, ...lines.map(({ name }) => name)]}
+      rows={updates.map((update) => [
+        String(update),
+        ...lines.map(({ points }) => points.find((point) => point.update === update)?.value.toFixed(3) ?? "–"),
+      ])}
+      named
+    />
+  );
+}
+
 /** A metric over the updates, one line per run, and the same as a table. */
-export function Curve({ title, updateName, lines }: CurveProps): JSX.Element | null {
+export function Curve({ title, updateName, tableName, lines }: CurveProps): JSX.Element | null {
   const all = lines.flatMap(({ points }) => points);
   if (all.length === 0) return null;
   const [low, high] = rangeOf(all.map(({ value }) => value));
@@ -72,6 +90,10 @@ export function Curve({ title, updateName, lines }: CurveProps): JSX.Element | n
           </li>
         ))}
       </ul>
+      <details>
+        <summary>{tableName}</summary>
+        <CurveTable {...{ title, updateName, lines }} />
+      </details>
     </figure>
   );
 }

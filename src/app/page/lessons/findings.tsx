@@ -4,49 +4,7 @@ import { Curve, pointsOf } from "./curve.tsx";
 import type { LessonState } from "./lesson_session.ts";
 import { Prose } from "./prose.tsx";
 import type { SayLesson } from "./say.ts";
-
-interface TableProps {
-  readonly caption: string;
-  readonly head: readonly string[];
-  readonly rows: readonly (readonly string[])[];
-  /** The first cell of a row names it. */
-  readonly named?: boolean;
-}
-
-/** A table of texts. */
-function TextTable({ caption, head, rows, named = false }: TableProps): JSX.Element {
-  return (
-    <div class="ls-scroll">
-      <table class="ls-table">
-        <caption>{caption}</caption>
-        <thead>
-          <tr>
-            {head.map((cell, i) => (
-              <th key={i} scope="col">
-                {cell}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row, r) => (
-            <tr key={r}>
-              {row.map((cell, i) =>
-                named && i === 0 ? (
-                  <th key={i} scope="row">
-                    {cell}
-                  </th>
-                ) : (
-                  <td key={i}>{cell}</td>
-                ),
-              )}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
-}
+import { TextTable } from "./text_table.tsx";
 
 interface ExhibitProps {
   readonly name: string;
@@ -105,6 +63,7 @@ export function Findings({ lesson, state, say, studioHref }: FindingsProps): JSX
           key={key}
           title={say(key)}
           updateName={say("update")}
+          tableName={say("asTable")}
           lines={lines.map((line) => ({ name: named(line.key), points: pointsOf(line.metrics, metric) }))}
         />
       ))}
