@@ -21,7 +21,7 @@ const languages: readonly (readonly [Language, string])[] = [
 export function ReportBar({ name, language, theme, onLanguage, onTheme }: ReportBarProps): JSX.Element {
   const say = textsOf(language);
   return (
-    <header class="st-report-bar">
+    <header class="st-studio st-report-bar">
       <h1>
         Leyden <small>{name}</small>
       </h1>
