@@ -81,7 +81,8 @@ export function batchOf(groups: readonly LessonGroup[], options: Partial<BatchOp
   return buildBatch(groupRecords(groups), options);
 }
 
-/** A number as text, "–" for none. */
+/** A number as text, "–" for none; what rounds to zero has no sign. */
 export function shown(value: number | null | undefined, digits: number): string {
-  return value === null || value === undefined || !Number.isFinite(value) ? "–" : value.toFixed(digits);
+  if (value === null || value === undefined || !Number.isFinite(value)) return "–";
+  return value.toFixed(digits).replace(/^-(?=[0.]+$)/, "");
 }

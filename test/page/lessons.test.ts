@@ -3,10 +3,11 @@
  * page.
  */
 import { mkdirSync } from "node:fs";
-import { type Browser, chromium, type Locator, type Page } from "playwright-core";
+import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { commonTexts, lessons, type PublishedLesson } from "../../examples/lessons/lessons.ts";
 import { type Exercise, type LessonLanguage, lessonLanguages } from "../../src/schema/lesson.ts";
+import { complaintsOf, launchChromium } from "./support/chromium.ts";
 import { type PageSite, servePage } from "./support/page_site.ts";
 
 const locales: Readonly<Record<LessonLanguage, string>> = { en: "en-US", ko: "ko-KR" };
@@ -20,10 +21,7 @@ let browser: Browser;
 
 beforeAll(async () => {
   site = await servePage();
-  browser = await chromium.launch({
-    executablePath: process.env.LEYDEN_CHROMIUM ?? "/usr/bin/chromium",
-    args: ["--enable-unsafe-webgpu", "--no-sandbox", "--disable-background-networking"],
-  });
+  browser = await launchChromium();
 });
 
 afterAll(async () => {
@@ -160,19 +158,15 @@ describe.each(lessonLanguages)("the lessons in %s", (language) => {
   it.each(lessons)("$lesson.id can be completed", { timeout: 900_000 }, async (published) => {
     const context = await browser.newContext({ locale: locales[language], viewport: { width: 1100, height: 900 } });
     const page = await context.newPage();
-    const problems: string[] = [];
-    page.on("pageerror", (error) => problems.push(String(error)));
-    page.on("console", (message) => {
-      if (message.type() === "error") problems.push(message.text());
-    });
+    const problems = complaintsOf(context);
     try {
       await goThrough(page, published, language);
     } catch (thrown) {
       const seen = await page
         .getByRole("main")
-        .innerText()
-        .catch(() => "");
-      throw new Error(`${thrown}\nProblems: ${problems.join("; ")}\nThe page said:\n${seen.slice(0, 3000)}`);
+        .textContent()
+        .catch(() => null);
+      throw new Error(`${thrown}\nProblems: ${problems.join("; ")}\nThe page said:\n${seen?.slice(0, 3000)}`);
     } finally {
       if (shots !== "") {
         mkdirSync(shots, { recursive: true });

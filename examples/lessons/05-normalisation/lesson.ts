@@ -37,7 +37,7 @@ export const lesson: Lesson = {
   experiments: [
     { key: "perRollout", overrides: short },
     { key: "perToken", overrides: { ...short, "train.normalisation": "token-mean" } },
-    { key: "bonus", overrides: { ...short, "train.entropyCoef": 0.1 } },
+    { key: "bonus", overrides: { ...short, "train.entropyCoef": 0.4 } },
   ],
   toy: tiny,
   observations: [

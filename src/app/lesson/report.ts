@@ -1,4 +1,5 @@
 /** A lesson as lines for a terminal, or as JSON lines. */
+import { shown } from "../../../examples/lessons/reading.ts";
 import type { Exercise, ExhibitTable, Lesson, LessonRuns, LessonTexts, Verdict } from "../../schema/lesson.ts";
 
 /** Where the lines go. */
@@ -71,8 +72,7 @@ export class LessonReport {
       key,
       ...keys.map((name) => {
         const run = runs[name];
-        const value = run === undefined ? null : read(run);
-        return value === null || !Number.isFinite(value) ? "–" : value.toFixed(digits);
+        return shown(run === undefined ? null : read(run), digits);
       }),
     ]);
     if (this.out.json) this.out.printJson({ runs: keys, observations: rows });
@@ -85,13 +85,13 @@ export class LessonReport {
       });
     }
     for (const { key, show } of exhibits) {
-      const shown = show(runs);
-      if (this.out.json) this.out.printJson({ exhibit: key, table: shown });
+      const table = show(runs);
+      if (this.out.json) this.out.printJson({ exhibit: key, table });
       else {
         this.out.print("");
         this.paragraphs(this.text(key));
-        if (shown === null) this.out.print(this.text("nothingToShow"));
-        else this.table({ columns: shown.columns.map((column) => this.text(column)), rows: shown.rows });
+        if (table === null) this.out.print(this.text("nothingToShow"));
+        else this.table({ columns: table.columns.map((column) => this.text(column)), rows: table.rows });
       }
     }
   }

@@ -1,4 +1,5 @@
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
+import { shown } from "../../../../examples/lessons/reading.ts";
 import type { ExhibitTable, Lesson } from "../../../schema/lesson.ts";
 import { Curve, pointsOf } from "./curve.tsx";
 import type { LessonState } from "./lesson_session.ts";
@@ -46,8 +47,7 @@ export function Findings({ lesson, state, say, studioHref }: FindingsProps): JSX
     say(key),
     ...keys.map((name) => {
       const run = runs[name];
-      const value = run === undefined ? null : read(run);
-      return value === null || !Number.isFinite(value) ? "–" : value.toFixed(digits);
+      return shown(run === undefined ? null : read(run), digits);
     }),
   ]);
   const lines = [
