@@ -10,10 +10,12 @@ import type { Studio } from "./studio.ts";
 /** Lines of a report at most; they are small. */
 const mostLines = 50_000;
 
-/** The rollouts worth their details first: with breaks or failures, then of the last updates, newest first. */
-function worthDetails(lines: readonly StudioLine[]): StudioLine[] {
-  const odd = (line: StudioLine): number => Number(line.breaks > 0) + Number(line.state === "failed");
-  return [...lines].sort((a, b) => (b.update ?? 0) - (a.update ?? 0) || odd(b) - odd(a) || b.createdAt - a.createdAt);
+/** The rollouts worth their details: by turns the newest, and the newest with breaks or failures. */
+function worthDetails(lines: readonly StudioLine[], count: number): StudioLine[] {
+  const newest = [...lines].sort((a, b) => b.updatedAt - a.updatedAt);
+  const odd = newest.filter((line) => line.breaks > 0 || line.failures > 0 || line.state === "failed");
+  const turns = newest.flatMap((line, i) => [line, ...(odd[i] === undefined ? [] : [odd[i]])]);
+  return [...new Set(turns)].slice(0, count);
 }
 
 /** Everything about a run, with tokens of `details` of its rollouts and credits of the groups these belong to. */
@@ -22,7 +24,7 @@ export async function studioSnapshot(studio: Studio, details: number): Promise<S
   const rollouts = await studio.lines((await store.summaries({ limit: mostLines })).rows);
   const full: Record<string, StudioRollout> = {};
   const groups: Record<string, GroupCredit> = {};
-  for (const line of worthDetails(rollouts).slice(0, details)) {
+  for (const line of worthDetails(rollouts, details)) {
     full[line.id] = await studioRollout(studio, line.id, true);
     if (line.group === "" || groups[line.group] !== undefined) continue;
     const credit = await studio.source().credit(line.group);

@@ -252,7 +252,7 @@ export async function recordRun(store: Store, groups: number, start: number): Pr
     await store.append(events);
   }
   await store.append(longEvents(200, start));
-  await store.append(hostileEvents(start));
+  await store.append(hostileEvents(start + groups * 2 + 10));
 }
 
 /** metrics.jsonl of a run that learns. */
