@@ -6,6 +6,7 @@ import type { ChatRequest, EncodedPrompt } from "../../src/schema/chat.ts";
 import type { GenerateResult } from "../../src/schema/engine.ts";
 import type { CallRecord } from "../../src/schema/store.ts";
 import type { ConstraintSpec } from "../../src/schema/token_constraint.ts";
+import { unfollowedParts } from "../../src/text/grammar/unfollowed.ts";
 import type { GatewayConfig } from "../config.ts";
 import type { ServedModel } from "../deps.ts";
 import type { Answer, Dialect, ModelCall, RawPrompt, Reply } from "../dialects/dialect.ts";
@@ -252,9 +253,10 @@ export class OwnModel {
   }
 
   /** Settings as used; what was asked of the reply's form counts as overridden where no grammar saw to it. */
-  private decided({ call, decision }: Prepared, { result }: Drawn): SamplingDecision {
-    if (result.constrained) return decision;
-    return { ...decision, overridden: { ...decision.overridden, ...call.form.fields } };
+  private decided({ call, constraint, decision }: Prepared, { result }: Drawn): SamplingDecision {
+    const left = constraint && result.constrained ? unfollowedParts(constraint) : [];
+    const fields = result.constrained ? (left.length > 0 ? { schema_keywords: left } : {}) : call.form.fields;
+    return { ...decision, overridden: { ...decision.overridden, ...fields } };
   }
 
   private facts(prepared: Prepared, drawn: Drawn): Omit<CallRecord, keyof Identity | "response" | "finishReason"> {

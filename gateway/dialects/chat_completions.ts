@@ -14,6 +14,7 @@ import {
   type ReplyForm,
   requireOffered,
   schemaFormat,
+  strictness,
   type ToolChoice,
 } from "./reply_form.ts";
 import { integer, invalid, logitBias, number, stopTexts } from "./request_fields.ts";
@@ -96,12 +97,15 @@ function readForm(body: JsonObject, tools: readonly ToolDefinition[] | null): Re
   const format = readFormat(body);
   const parallelCalls = body.parallel_tool_calls !== false;
   requireOffered(choice, tools, "tool_choice");
+  const functions = (tools ?? []).map((tool) => tool.function as { name: string; strict?: unknown });
+  const { strict, fields: strictFields } = strictness(functions.map((one) => [one.name, one.strict]));
   const fields = {
+    ...strictFields,
     ...(format.kind === "text" ? {} : { response_format: body.response_format }),
     ...(choice.mode === "required" || choice.names ? { tool_choice: body.tool_choice } : {}),
     ...(parallelCalls ? {} : { parallel_tool_calls: false }),
   };
-  return { choice, format, parallelCalls, fields };
+  return { choice, format, parallelCalls, strict, fields };
 }
 
 /** What the harness wants of the draw. @throws ApiError 400 */
@@ -123,6 +127,12 @@ export function readIgnored({ seed }: JsonObject): JsonObject {
   return seed === undefined || seed === null ? {} : { seed };
 }
 
+/** Replies are text, whatever else is asked for. */
+function readIgnoredMedia({ modalities, audio }: JsonObject): JsonObject {
+  const isText = modalities === undefined || modalities === null || JSON.stringify(modalities) === '["text"]';
+  return { ...(isText ? {} : { modalities }), ...(audio === undefined || audio === null ? {} : { audio }) };
+}
+
 function templateArgs(body: JsonObject): JsonObject | null {
   const value = body.chat_template_kwargs;
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : null;
@@ -142,7 +152,7 @@ function read(body: JsonObject): ModelCall {
     topLogprobs: body.logprobs ? (integer(body, "top_logprobs", 0, 20) ?? 0) : 0,
     form: readForm(body, tools),
     tokenIds: typeof body.return_token_ids === "boolean" ? body.return_token_ids : null,
-    ignored: readIgnored(body),
+    ignored: { ...readIgnored(body), ...readIgnoredMedia(body) },
     body,
   };
 }

@@ -11,6 +11,7 @@ import {
   type ReplyForm,
   requireOffered,
   schemaFormat,
+  strictness,
   type ToolChoice,
 } from "./reply_form.ts";
 import { integer, invalid, number, stopTexts } from "./request_fields.ts";
@@ -95,13 +96,14 @@ function readForm(body: JsonObject, tools: readonly ToolDefinition[] | null): Re
   const format = readFormat(body);
   const parallelCalls = !wanted?.disable_parallel_tool_use;
   requireOffered(choice, tools, "tool_choice");
-  const fields: JsonObject = {};
+  const listed = (Array.isArray(body.tools) ? body.tools : []) as (JsonObject | null)[];
+  const { strict, fields } = strictness(listed.map((tool) => [tool?.name, tool?.strict]));
   if (choice.mode === "required" || !parallelCalls) fields.tool_choice = wanted;
   if (format.kind !== "text") {
     const name = (body.output_config as JsonObject | null | undefined)?.format ? "output_config" : "output_format";
     fields[name] = body[name];
   }
-  return { choice, format, parallelCalls, fields };
+  return { choice, format, parallelCalls, strict, fields };
 }
 
 /** How long the model thinks, and whether, is its own choice: "adaptive" asks for that. */

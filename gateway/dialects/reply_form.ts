@@ -20,7 +20,18 @@ export interface ReplyForm {
   /** False allows one call at most. */
   parallelCalls: boolean;
   format: OutputFormat;
+  /** Tools whose arguments must follow their schema (true) or need not (false); for others that is left to us. */
+  strict?: ReadonlyMap<string, boolean>;
   fields: JsonObject;
+}
+
+/** What tools, each with its name and its field `strict`, say of how closely their schemas are to be followed. */
+export function strictness(tools: readonly (readonly [name: unknown, strict: unknown])[]): Pick<ReplyForm, "strict"> & {
+  fields: JsonObject;
+} {
+  const said = tools.filter((tool): tool is readonly [string, boolean] => typeof tool[1] === "boolean");
+  const names = said.filter(([, strict]) => strict).map(([name]) => name);
+  return { strict: new Map(said), fields: names.length === 0 ? {} : { strict_tools: names } };
 }
 
 /** Any tool may be called or none. */
@@ -55,15 +66,24 @@ export function constraintOf(
   return answer === null || thinkingEnd === null ? answer : { kind: "after_thinking", end: thinkingEnd, answer };
 }
 
+/** Arguments of a tool whose schema need not be followed. */
+const anyArguments = { type: "object", additionalProperties: true };
+
 function answerOf(form: ReplyForm, tools: readonly ToolDefinition[] | null): ConstraintSpec | null {
   const { choice, parallelCalls: parallel, format } = form;
   const text: ConstraintSpec | null = format.kind === "text" ? null : format;
   const offered = (tools ?? []).filter(({ function: { name } }) => choice.names?.includes(name) ?? true);
   if (choice.mode === "none" || offered.length === 0) return text;
   const required = choice.mode === "required";
-  const isFree = !required && parallel && choice.names === null && text === null;
+  const strict = form.strict ?? new Map<string, boolean>();
+  const isStrict = offered.some(({ function: { name } }) => strict.get(name) === true);
+  const isFree = !required && parallel && choice.names === null && text === null && !isStrict;
   if (isFree) return null;
-  const callable = offered.map(({ function: { name, parameters } }) => ({ name, parameters: parameters ?? {} }));
+  const callable = offered.map(({ function: { name, parameters } }) => {
+    // Any object: the tool's schema is not to be followed, or nothing but another tool's asks for a grammar.
+    const isOpen = strict.get(name) === false || (isStrict && !strict.has(name) && !required);
+    return { name, parameters: isOpen ? anyArguments : (parameters ?? {}) };
+  });
   return { kind: "tool_calls", tools: callable, required, parallel, ...(text && !required ? { text } : {}) };
 }
 

@@ -7,6 +7,7 @@ import {
   type ReplyForm,
   requireOffered,
   schemaFormat,
+  strictness,
   type ToolChoice,
 } from "./reply_form.ts";
 import { invalid } from "./request_fields.ts";
@@ -87,6 +88,15 @@ function readFormat({ text }: JsonObject): OutputFormat {
   return format?.type === "json_object" ? { kind: "json_object" } : { kind: "text" };
 }
 
+/** Functions by name, those of a group one by one, with what they say of their schemas. */
+function strictPairs(tools: unknown): [name: unknown, strict: unknown][] {
+  const list: unknown[] = Array.isArray(tools) ? tools : [];
+  return list.flatMap((tool) => {
+    if (isNamespace(tool)) return strictPairs(tool.tools);
+    return typeOf(tool) === "function" ? [[(tool as JsonObject).name, (tool as JsonObject).strict]] : [];
+  });
+}
+
 /** What the reply has to be. @throws ApiError 400 */
 export function readForm(body: JsonObject, tools: readonly ToolDefinition[] | null): ReplyForm {
   const choice = readChoice(body);
@@ -94,12 +104,14 @@ export function readForm(body: JsonObject, tools: readonly ToolDefinition[] | nu
   const parallelCalls = body.parallel_tool_calls !== false;
   requireOffered(choice, tools, "tool_choice");
   const isForced = !["none", "auto", null, undefined].includes(body.tool_choice as string | null | undefined);
+  const { strict, fields: strictFields } = strictness(strictPairs(body.tools));
   const fields = {
+    ...strictFields,
     ...(format.kind === "text" ? {} : { text: body.text }),
     ...(isForced ? { tool_choice: body.tool_choice } : {}),
     ...(parallelCalls ? {} : { parallel_tool_calls: false }),
   };
-  return { choice, format, parallelCalls, fields };
+  return { choice, format, parallelCalls, strict, fields };
 }
 
 /** What is left out of a list, by type: "tools.web_search". */

@@ -16,7 +16,7 @@ import { findIncrement, type Increment } from "./increment.ts";
 import { chooseMarks, type Marks } from "./marks.ts";
 import { plainIncrement } from "./plain_increment.ts";
 import { promptOf } from "./prompt_addition.ts";
-import { PromptTexts } from "./prompt_texts.ts";
+import { PromptText, PromptTexts } from "./prompt_texts.ts";
 import { CarriedNumbers } from "./python_json.ts";
 import { thinkClose, thinkOpen } from "./reasoning.ts";
 import { type ParsedText, parseReplyText } from "./reply_parser.ts";
@@ -165,7 +165,7 @@ export class ChatFormat implements ChatCodec {
   private encodeWhole(request: ChatRequest, reason: EncodedPrompt["break"]): PromptAddition {
     const marks = chooseMarks([request]);
     const { text, isMarked } = this.render(request, marks);
-    if (!isMarked) this.texts.set(request, text);
+    if (!isMarked) this.texts.set(request, new PromptText(null, text));
     const ids = Int32Array.from(this.encoder.encode(text, marks.lookalike, null));
     return { ids, parentCall: null, break: reason };
   }
@@ -202,10 +202,15 @@ export class ChatFormat implements ChatCodec {
       marks,
       stopIds: this.stopIdSet,
       parse: this.turnParser(found.call.request),
-      plainText: (one: ChatRequest) => this.texts.get(one) ?? plainText(one),
+      plainText,
+      promptText: (one: ChatRequest) => {
+        const known = this.texts.get(one);
+        const text = known ? null : plainText(one);
+        return known ?? (text === null ? null : new PromptText(null, text));
+      },
     };
     const plain = plainIncrement(context, request, found);
-    if (plain?.isRequest) this.texts.set(request, plain.whole);
+    if (plain?.text) this.texts.set(request, plain.text);
     return plain?.increment ?? null;
   }
 

@@ -4,9 +4,46 @@ import { sameInTemplate } from "./template_messages.ts";
 /** Characters of the texts that are kept: those of some hundred long conversations. */
 const keptCharacters = 32_000_000;
 
+/** Links that are followed before a text is put together. */
+const mostLinks = 64;
+
+/** A text, as the one it goes on from and what is its own: a conversation takes the room of its last text. */
+export class PromptText {
+  readonly length: number;
+  /** Characters that are held here and nowhere else. */
+  readonly ownLength: number;
+  private readonly base: PromptText | null;
+  private readonly own: string;
+  private readonly links: number;
+
+  constructor(base: PromptText | null, own: string) {
+    const isFar = (base?.links ?? 0) >= mostLinks;
+    this.base = isFar ? null : base;
+    // A part of a string holds all of it in memory; put together anew it does not.
+    this.own = isFar ? `${base}${own}` : ` ${own}`.slice(1);
+    this.links = this.base ? this.base.links + 1 : 0;
+    this.ownLength = this.own.length;
+    this.length = (this.base?.length ?? 0) + this.ownLength;
+  }
+
+  /** True when a text begins with this one. Parts are compared at once, where `startsWith` goes character by character. */
+  begins(text: string): boolean {
+    for (let at: PromptText | null = this; at !== null; at = at.base) {
+      if (text.slice(at.length - at.ownLength, at.length) !== at.own) return false;
+    }
+    return true;
+  }
+
+  toString(): string {
+    const parts: string[] = [];
+    for (let at: PromptText | null = this; at !== null; at = at.base) parts.push(at.own);
+    return parts.reverse().join("");
+  }
+}
+
 interface Kept {
   readonly request: ChatRequest;
-  readonly text: string;
+  readonly text: PromptText;
 }
 
 /** True when templates are given the same tools and variables for both requests, keys in the same order. */
@@ -30,7 +67,7 @@ export class PromptTexts {
   }
 
   /** The text of a request for which the template is given the same; undefined where none is kept. */
-  get(request: ChatRequest): string | undefined {
+  get(request: ChatRequest): PromptText | undefined {
     const { messages } = request;
     const last = messages.at(-1);
     const kept = last && this.texts.get(last);
@@ -44,13 +81,13 @@ export class PromptTexts {
     return kept.text;
   }
 
-  set(request: ChatRequest, text: string): void {
+  set(request: ChatRequest, text: PromptText): void {
     const last = request.messages.at(-1);
     if (!last) return;
     this.delete(last);
     // A list of its own: the request's may grow.
     this.texts.set(last, { request: { ...request, messages: [...request.messages] }, text });
-    this.characters += text.length;
+    this.characters += costOf(text);
     for (const oldest of this.texts.keys()) {
       if (this.characters <= this.limit) break;
       this.delete(oldest);
@@ -58,7 +95,13 @@ export class PromptTexts {
   }
 
   private delete(last: ChatMessage): void {
-    this.characters -= this.texts.get(last)?.text.length ?? 0;
+    const kept = this.texts.get(last);
+    if (kept) this.characters -= costOf(kept.text);
     this.texts.delete(last);
   }
+}
+
+/** Characters that a text holds by itself, and the room of some thousand for all else of it and its request. */
+function costOf({ ownLength }: PromptText): number {
+  return ownLength + 1000;
 }

@@ -130,7 +130,7 @@ describe("a form is asked for", () => {
       { type: "function_call", name: "sub" },
     ]);
     expect(output[1]).not.toHaveProperty("namespace");
-    expect((await client.calls("r"))[0]?.overridden).toEqual({});
+    expect((await client.calls("r"))[0]?.overridden).toEqual({ strict_tools: ["add"] });
   });
 
   it("and what no grammar saw to is recorded as not followed", async () => {
@@ -169,4 +169,68 @@ describe("a form is asked for", () => {
       expect([status, text]).toEqual([400, expect.stringMatching(message)]);
     }
   });
+});
+
+describe("strict tools", () => {
+  const any = { type: "object", additionalProperties: true };
+  const named = (strict: unknown, other?: unknown) => ({
+    tools: [
+      { ...definition, strict },
+      { name: "sub", parameters: schema, ...(other === undefined ? {} : { strict: other }) },
+    ],
+  });
+  /** The same tools as each dialect writes them. */
+  const tools = (path: string, { tools: list }: ReturnType<typeof named>): Json => {
+    if (path === "chat/completions") return { tools: list.map((one) => ({ type: "function", function: one })) };
+    if (path === "responses") return { tools: list.map((one) => ({ type: "function", ...one })) };
+    return { tools: list.map(({ parameters, ...one }) => ({ ...one, input_schema: parameters })) };
+  };
+  const paths = ["chat/completions", "responses", "messages"];
+
+  it.each(paths)("%s: are followed when they are called, which they need not be", async (path) => {
+    expect(await constraint(path, tools(path, named(true)))).toEqual({
+      kind: "tool_calls",
+      tools: [
+        { name: "add", parameters: schema },
+        { name: "sub", parameters: any },
+      ],
+      required: false,
+      parallel: true,
+    });
+    expect(await constraint(path, tools(path, named(false)))).toBeUndefined();
+    expect(await constraint(path, tools(path, named(undefined)))).toBeUndefined();
+  });
+
+  it("that are not strict need not be, though a call is required", async () => {
+    const asked = { ...tools("chat/completions", named(false)), tool_choice: "required" };
+    expect(await constraint("chat/completions", asked)).toMatchObject({
+      tools: [
+        { name: "add", parameters: any },
+        { name: "sub", parameters: schema },
+      ],
+    });
+  });
+
+  it("are recorded as overridden where no grammar saw to them", async () => {
+    await constraint("chat/completions", tools("chat/completions", named(true)));
+    expect((await client.calls("r")).at(-1)?.overridden).toEqual({ strict_tools: ["add"] });
+  });
+});
+
+it("what a grammar does not see to of a schema is recorded, and other media are", async () => {
+  client.engine.constrained = true;
+  const not = { type: "object", properties: { a: { not: { type: "string" } } }, uniqueItems: true };
+  const format = { type: "json_schema", json_schema: { name: "x", schema: not } };
+  await constraint("chat/completions", {
+    response_format: format,
+    modalities: ["text", "audio"],
+    audio: { voice: "x" },
+  });
+  expect((await client.calls("r")).at(-1)?.overridden).toEqual({
+    modalities: ["text", "audio"],
+    audio: { voice: "x" },
+    schema_keywords: ["schema.uniqueItems", "schema.properties.a.not"],
+  });
+  await constraint("chat/completions", { modalities: ["text"] });
+  expect((await client.calls("r")).at(-1)?.overridden).toEqual({});
 });

@@ -9,7 +9,7 @@ import { GuardedEncoder } from "../../src/text/guarded_encoder.ts";
 import { findIncrement } from "../../src/text/increment.ts";
 import { chooseMarks } from "../../src/text/marks.ts";
 import { plainIncrement } from "../../src/text/plain_increment.ts";
-import { PromptTexts } from "../../src/text/prompt_texts.ts";
+import { PromptText, PromptTexts } from "../../src/text/prompt_texts.ts";
 import { CarriedNumbers } from "../../src/text/python_json.ts";
 import { thinkClose, thinkOpen } from "../../src/text/reasoning.ts";
 import { parseReplyText } from "../../src/text/reply_parser.ts";
@@ -43,9 +43,13 @@ function increments(format: ChatFormat, call: PlayedCall, before: PlayedCall): B
     const text = template.render(request, { generationPrompt: true, preparation });
     return isMarked ? null : text;
   };
+  const promptText = (request: ChatRequest) => {
+    const text = render(request);
+    return text === null ? null : new PromptText(null, text);
+  };
   const context = { template, encoder, marks, stopIds: new Set(format.stopIds), parse };
   return {
-    plain: plainIncrement({ ...context, plainText: render }, call.request, found),
+    plain: plainIncrement({ ...context, plainText: render, promptText }, call.request, found),
     marked: findIncrement(context, call.request, found),
   };
 }
@@ -109,11 +113,13 @@ describe("texts of prompts", () => {
   const last = user("last");
   const request = { messages: [user("first"), last] };
 
+  const text = new PromptText(null, "text");
+
   it("are had again for a request that is the same to a template", () => {
     const texts = new PromptTexts();
-    texts.set(request, "text");
-    expect(texts.get(request)).toBe("text");
-    expect(texts.get({ messages: [{ role: "user", content: [{ type: "text", text: "first" }] }, last] })).toBe("text");
+    texts.set(request, text);
+    expect(texts.get(request)).toBe(text);
+    expect(texts.get({ messages: [{ role: "user", content: [{ type: "text", text: "first" }] }, last] })).toBe(text);
     expect(texts.get({ messages: [user("other"), last] })).toBeUndefined();
     expect(texts.get({ messages: [user("first"), user("last")] })).toBeUndefined();
     expect(texts.get({ messages: [last] })).toBeUndefined();
@@ -122,18 +128,33 @@ describe("texts of prompts", () => {
   });
 
   it("are as many as there is room for, the last used ones", () => {
-    const texts = new PromptTexts(10);
+    const texts = new PromptTexts(2100);
     const requests = [0, 1, 2].map((at) => ({ messages: [user(String(at))] }));
-    for (const one of requests.slice(0, 2)) texts.set(one, "12345");
+    for (const one of requests.slice(0, 2)) texts.set(one, text);
     texts.get(requests[0] as ChatRequest);
-    texts.set(requests[2] as ChatRequest, "12345");
-    expect(requests.map((one) => texts.get(one))).toEqual(["12345", undefined, "12345"]);
+    texts.set(requests[2] as ChatRequest, text);
+    expect(requests.map((one) => texts.get(one))).toEqual([text, undefined, text]);
+  });
+
+  it("go on from one another, each with what is its own", () => {
+    let whole = "begin";
+    let going = new PromptText(null, whole);
+    for (let turn = 0; turn < 150; turn++) {
+      const before = going;
+      going = new PromptText(going, `<${turn}>`);
+      whole += `<${turn}>`;
+      expect([String(going), going.length]).toEqual([whole, whole.length]);
+      expect([before, going].map((one) => one.begins(`${whole} and on`))).toEqual([true, true]);
+      expect([going.begins(whole.slice(0, -1)), going.begins(`x${whole.slice(1)}`)]).toEqual([false, false]);
+    }
+    expect(going.ownLength).toBeLessThan(whole.length / 2);
+    expect(new PromptText(null, "").begins("")).toBe(true);
   });
 
   it("of a list of messages that grew are another's", () => {
     const texts = new PromptTexts();
     const messages = [last];
-    texts.set({ messages }, "text");
+    texts.set({ messages }, text);
     messages.unshift(user("earlier"));
     expect(texts.get({ messages })).toBeUndefined();
   });

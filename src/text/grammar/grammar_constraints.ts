@@ -6,6 +6,7 @@ import { ChatFormat } from "../chat_format.ts";
 import type { CallStructure } from "../tool_call_format.ts";
 import { checkSchema } from "./checked_schema.ts";
 import type { GrammarLibrary, Xgrammar } from "./library.ts";
+import { librarySchema } from "./library_schema.ts";
 import { replyFormat, type SchemaToEbnf } from "./reply_grammar.ts";
 import { grammarVocabulary } from "./vocabulary.ts";
 
@@ -63,7 +64,8 @@ export class GrammarConstraints implements ConstraintCompiler {
 
   private async build(spec: ConstraintSpec): Promise<CompiledGrammar> {
     const { library, grammars, structure } = await (this.compiler as Promise<Compiler>);
-    const toEbnf: SchemaToEbnf = async (schema, form) => {
+    const toEbnf: SchemaToEbnf = async (asked, form) => {
+      const { schema } = librarySchema(asked, form);
       // The library writes no rule for parameters of which there are none.
       const { properties = {} } = schema as { properties?: object };
       if (form === "xml" && Object.keys(properties).length === 0) return 'root ::= ""';
