@@ -75,9 +75,18 @@ function compile(): void {
   execFileSync(execPath, [script, "-p", join(root, "tsconfig.package.json")], { cwd: root, stdio: "inherit" });
 }
 
+/** Folders that only the page is made of, which lies in the package as it is served; as in tsconfig.package.json. */
+const pageSources = ["src/app/page", "gateway/studio/client"];
+
+/** Builds the page that trains in a tab: the bundler that makes it is no dependency of the package. */
+function buildPage(): void {
+  const page = join(dist, "page");
+  execFileSync(execPath, [join(root, "src/cli/main.ts"), "page", page], { cwd: root, stdio: "inherit" });
+}
+
 /** Copies what is no TypeScript: the model and texts of examples, plain JavaScript. */
 function copyAssets(folder: string): void {
-  const isAsset = (path: string): boolean => !path.endsWith(".ts");
+  const isAsset = (path: string): boolean => !/\.tsx?$/.test(path) && !pageSources.some((name) => path.endsWith(name));
   cpSync(join(root, folder), join(dist, folder), { recursive: true, filter: isAsset });
 }
 
@@ -104,8 +113,10 @@ function build(): void {
   compile();
   for (const folder of ["src", "gateway", "examples"]) copyAssets(folder);
   for (const agent of agents) bundleAgent(agent);
+  buildPage();
   for (const entry of readdirSync(dist, { withFileTypes: true, recursive: true })) {
     const path = join(entry.parentPath, entry.name);
+    if (entry.parentPath.startsWith(join(dist, "page"))) continue;
     if (/[\\/]examples[\\/].*\.d\.ts$/.test(path)) rmSync(path);
     else if (/\.(js|d\.ts)$|[\\/]config\.json$/.test(path)) nameProducts(path);
   }

@@ -1,4 +1,4 @@
-import { singleFileName } from "../app/page_build/build_page.ts";
+import { singleFileName } from "../app/page_build/names.ts";
 import { builtPageFolder } from "../app/page_build/page_folder.ts";
 import { EnvironmentError } from "../core/errors.ts";
 import type { Command, CommandContext } from "./command.ts";

@@ -19,9 +19,6 @@ export interface BuiltPage {
   readonly initial: readonly string[];
 }
 
-/** The file that holds everything. */
-export const singleFileName = "leyden.html";
-
 const pageSource = "src/app/page";
 
 /** Puts values into the places that index.html has for them, which stand in it as comments. */

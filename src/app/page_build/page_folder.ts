@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { EnvironmentError } from "../../core/errors.ts";
 import type { HostPlatform } from "../../schema/platform.ts";
-import { buildPageFolder, buildSingleFile, singleFileName } from "./build_page.ts";
+import { singleFileName } from "./names.ts";
 
 /** Root of the sources; in a package, of what was made of them, where the page lies ready in a folder of its own. */
 const root: string = fileURLToPath(new URL("../../..", import.meta.url));
@@ -63,6 +63,8 @@ async function dropOldBuilds({ files }: HostPlatform, folder: string): Promise<v
 
 async function build({ files, clock }: HostPlatform, target: string): Promise<void> {
   const esbuild = await bundler();
+  // A package has neither the sources nor what they are built with.
+  const { buildPageFolder, buildSingleFile } = await import("./build_page.ts");
   const page = await buildPageFolder(esbuild, root);
   const single = await buildSingleFile(esbuild, root);
   const temporary = `${target}.${process.pid}.part`;

@@ -1,0 +1,2 @@
+/** The file that holds everything. */
+export const singleFileName = "leyden.html";
