@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import { EnvironmentError } from "../core/errors.ts";
 import type { HostPlatform } from "../schema/platform.ts";
 import { leydenVariables, systemClock, systemEntropy } from "./clock.ts";
+import { type PollingScope, restDawnPolling } from "./dawn_polling.ts";
 import { prepareDriverEnvironment, systemCacheFolder } from "./driver_environment.ts";
 import { nodeFiles } from "./node_files.ts";
 import { systemProcesses } from "./node_processes.ts";
@@ -23,6 +24,7 @@ async function openDawn(): Promise<GPU> {
     for (const [name, value] of Object.entries(globals)) {
       if (!(name in globalThis)) Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
     }
+    restDawnPolling(globalThis as unknown as PollingScope);
     return create([]);
   } catch (thrown) {
     const reason = thrown instanceof Error ? thrown.message : String(thrown);
