@@ -5,7 +5,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { ManualClock } from "../rollout/manual_clock.ts";
 import { AppClient, sse } from "./app_client.ts";
-import { completion } from "./protocol/stub_upstream.ts";
+import { completion, StubUpstream } from "./protocol/stub_upstream.ts";
 
 type Json = Record<string, unknown>;
 
@@ -189,5 +189,47 @@ describe("registered endpoints behind the attempt's address", () => {
     expect([response.status, await response.json()]).toEqual([504, { detail: "Upstream model server timed out" }]);
     expect(await events(slow)).toEqual([]);
     expect(await slow.store.failures("r")).toMatchObject([{ httpStatus: 504, retryCount: 5 }]);
+  });
+});
+
+describe("an endpoint that refuses connections", () => {
+  /** Waits of less than a minute are over at once, and noted; the time a try may take does not pass. */
+  class SteppingClock extends ManualClock {
+    readonly waits: number[] = [];
+
+    override sleep(ms: number, signal?: AbortSignal): Promise<void> {
+      if (ms >= 60_000) return super.sleep(ms, signal);
+      this.waits.push(ms);
+      return Promise.resolve();
+    }
+  }
+
+  it("is tried six times over some 15 s, then 502 without an event", async () => {
+    const nobody = new StubUpstream();
+    await nobody.start();
+    const { endpoint } = nobody;
+    await nobody.stop();
+    const clock = new SteppingClock();
+    const asked: string[] = [];
+    const fetch = (url: string, init: RequestInit) => {
+      asked.push(url);
+      return globalThis.fetch(url, init);
+    };
+    const client = new AppClient({}, { clock, fetch });
+    await client.create("r");
+    await client.post("/api/models", [{ model: "m", endpoint }]);
+    const reply = await client.post(proxy, {});
+    expect([reply.status, await reply.json()]).toEqual([502, { detail: "Upstream model server request failed" }]);
+    expect(asked).toEqual(Array.from({ length: 6 }, () => `${endpoint}/chat/completions`));
+    // Each a quarter shorter or longer.
+    const expected = [500, 1000, 2000, 4000, 8000];
+    const waits = clock.waits.filter((ms) => ms >= 375);
+    expect(waits).toHaveLength(expected.length);
+    for (const [at, ms] of expected.entries()) expect(Math.abs((waits[at] ?? 0) / ms - 1)).toBeLessThanOrEqual(0.25);
+    expect(await events(client)).toEqual([]);
+    expect(await (await client.get("/proxy/state")).json()).toMatchObject({ inflight: 0 });
+    expect(await (await client.get("/api/rollouts/r/calls")).json()).toMatchObject({
+      failures: [{ http_status: 502, retry_count: 5, message: "Upstream model server request failed" }],
+    });
   });
 });
