@@ -152,10 +152,21 @@ function endText({ end }: TrialResult): string {
   return end.exit?.signal ? `was ended by ${end.exit.signal}` : `ended with ${end.exit?.code}`;
 }
 
+/** What to do about a program that could not be started; null for one that was. */
+function startAdvice(subject: Subject, { startError }: TrialResult["end"]): string | null {
+  if (startError === null) return null;
+  const [command = "", ...more] = "commandLine" in subject ? subject.commandLine : [];
+  const isOneText = more.length === 0 && command.trim().includes(" ");
+  if (isOneText) return `Leave out the quotes around the whole command: leyden try -- ${command.trim()}`;
+  return startError.do === "" ? null : startError.do;
+}
+
 function report(context: CommandContext, subject: Subject, result: TrialResult, folder: string | null): void {
   const { print, printJson, json } = context;
   const harness = nameOf(subject);
-  const { end, stdout, stderr, failures, because, ...record } = result;
+  const { end, stdout, stderr, failures, ...record } = result;
+  const because = end.startError === null ? result.because : "it could not be started";
+  const advice = startAdvice(subject, end);
   const { calls, lineages, breaks, promptTokens, sampledTokens, trainable } = record;
   if (json) {
     printJson({
@@ -170,6 +181,7 @@ function report(context: CommandContext, subject: Subject, result: TrialResult, 
       failures: failures.length,
       trainable,
       because,
+      ...(advice === null ? {} : { do: advice }),
       ...(folder === null ? {} : { folder }),
     });
     return;
@@ -177,6 +189,10 @@ function report(context: CommandContext, subject: Subject, result: TrialResult, 
   for (const line of tail(stdout)) print(`  ${visible(line)}`);
   if (end.exit?.code !== 0) for (const line of tail(stderr)) context.note(`  ${visible(line)}`);
   print(`${short(harness)} ${endText(result)}.`);
+  if (end.startError !== null) {
+    if (advice !== null) print(visible(advice));
+    return;
+  }
   const begun = breaks.length === 0 ? "" : ` (begun anew: ${breaks.join(", ")})`;
   print(
     `Recorded ${counted(calls, "call")} in ${counted(lineages, "lineage")}${begun}: ${counted(promptTokens, "prompt token")}, ${counted(sampledTokens, "sampled token")}.`,

@@ -105,6 +105,18 @@ describe("leyden try", () => {
     expect(late.out).toContain("was ended: its time was up.");
     const none = await runLeyden(["try", ...there, "--", "no-such-agent"]);
     expect(none.out).toContain('could not be started: Could not start "no-such-agent": there is no such program.\n');
+    // What was not started made no call: the advice is about the command, not about addresses of models.
+    expect(none.out).toContain("Check the command's name, PATH and permissions.\n");
+    expect(none.out).not.toContain("Recorded");
+    const quoted = await runLeyden(["try", ...there, "--", "no-such-agent --flag"]);
+    expect(quoted.out).toContain("Leave out the quotes around the whole command: leyden try -- no-such-agent --flag\n");
+    const said = await runLeyden(["try", "--json", ...there, "--", "no-such-agent"]);
+    expect(JSON.parse(said.out.trim().split("\n").at(-1) ?? "")).toMatchObject({
+      exit: null,
+      trainable: false,
+      because: "it could not be started",
+      do: "Check the command's name, PATH and permissions.",
+    });
     expect([late.code, none.code]).toEqual([1, 1]);
   });
 
