@@ -56,7 +56,7 @@ export const lesson: Lesson = {
     { key: "old", overrides: stale },
     { key: "corrected", overrides: { ...stale, "train.correction": "token", "train.oldLogprobs": "recomputed" } },
   ],
-  toy: { ...tiny, "schedule.activeGroups": 6 },
+  toy: { ...tiny, "schedule.activeGroups": 6, "rollout.env": { CLERK_TOOL_MS: "500" } },
   observations: [
     { key: "meanAge", digits: 2, read: (run) => mean(ages(run)) },
     { key: "oldestAge", digits: 0, read: oldest },

@@ -1,4 +1,5 @@
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
+import { shown } from "../../../../examples/lessons/reading.ts";
 import type { MetricsLines } from "./lesson_session.ts";
 import { TextTable } from "./text_table.tsx";
 
@@ -29,6 +30,11 @@ function rangeOf(values: readonly number[]): [number, number] {
   return low === high ? [low - 0.5, high + 0.5] : [low, high];
 }
 
+/** Digits after the point that tell the lines of the grid apart. */
+function digitsFor(low: number, high: number): number {
+  return Math.min(6, Math.max(2, 1 - Math.floor(Math.log10(high - low))));
+}
+
 interface CurveProps {
   readonly title: string;
   readonly updateName: string;
@@ -45,7 +51,7 @@ function CurveTable({ title, updateName, lines }: Omit<CurveProps, "tableName">)
       head={[updateName, ...lines.map(({ name }) => name)]}
       rows={updates.map((update) => [
         String(update),
-        ...lines.map(({ points }) => points.find((point) => point.update === update)?.value.toFixed(3) ?? "–"),
+        ...lines.map(({ points }) => shown(points.find((point) => point.update === update)?.value, 4)),
       ])}
       named
     />
@@ -57,6 +63,7 @@ export function Curve({ title, updateName, tableName, lines }: CurveProps): JSX.
   const all = lines.flatMap(({ points }) => points);
   if (all.length === 0) return null;
   const [low, high] = rangeOf(all.map(({ value }) => value));
+  const digits = digitsFor(low, high);
   const last = Math.max(2, ...all.map(({ update }) => update));
   const x = (update: number): number => left + ((update - 1) / (last - 1)) * (width - left - right);
   const y = (value: number): number => top + (1 - (value - low) / (high - low)) * (height - top - bottom);
@@ -68,7 +75,7 @@ export function Curve({ title, updateName, tableName, lines }: CurveProps): JSX.
           <g key={value}>
             <line class="ls-grid" x1={left} x2={width - right} y1={y(value)} y2={y(value)} />
             <text x={left - 6} y={y(value) + 4} text-anchor="end">
-              {value.toFixed(2)}
+              {shown(value, digits)}
             </text>
           </g>
         ))}
