@@ -1,7 +1,6 @@
 /** A rollout with its calls read and linked, kept for as long as somebody looks at it. */
 import { linkCalls } from "../../src/rl/trie/lineage.ts";
-import { rolloutTree } from "../../src/rl/trie/rollout_tree.ts";
-import { buildTrie } from "../../src/rl/trie/trie.ts";
+import { buildTrie, type Trie } from "../../src/rl/trie/trie.ts";
 import { isTerminal } from "../../src/schema/rollout.ts";
 import type { CallRecord, Store } from "../../src/schema/store.ts";
 import type { StudioCallLine, StudioTree } from "../../src/schema/studio_api.ts";
@@ -27,34 +26,31 @@ function linked(rollout: Rollout, calls: readonly CallRecord[]): RecordedRollout
     logprobs: null,
     versions: null,
   }));
-  const links = linkCalls(buildTrie(trieCalls), trieCalls);
+  const trie = buildTrie(trieCalls);
+  const links = linkCalls(trie, trieCalls);
   const lines = calls.map((call, i) => {
     const link = links[i] as (typeof links)[number];
     return callLine(call, link, calls[link.parent]?.id ?? null);
   });
-  return { rollout, calls, lines, tree: studioTree(rollout.rollout_id, calls) };
+  return { rollout, calls, lines, tree: studioTree(trie, calls) };
 }
 
-function studioTree(id: string, calls: readonly CallRecord[]): StudioTree {
-  const tree = rolloutTree(id, calls);
-  const samples = new Map(tree.samples.map((sample) => [sample.call, sample]));
+/** The tree by its lengths: a drawing needs no ids. */
+function studioTree(trie: Trie, calls: readonly CallRecord[]): StudioTree {
+  const samples = new Map(trie.samples.map((sample) => [sample.call, sample]));
   return {
-    nodes: tree.nodes.map((node) => ({
-      id: node.id,
-      parent: node.parent,
-      start: node.start_depth,
-      length: node.ids.length,
+    nodes: trie.nodes.map(({ id, parent, startDepth, ids }) => ({
+      id,
+      parent: parent < 0 ? null : parent,
+      start: startDepth,
+      length: ids.length,
     })),
     calls: calls.map((call, i) => {
-      const sample = samples.get(call.id);
+      const sample = samples.get(i);
+      const end = trie.ends[i] ?? -1;
       const length = call.tokens.replyIds.length;
-      return {
-        call: call.id,
-        end: tree.calls[i]?.node ?? null,
-        node: sample?.node ?? null,
-        offset: sample?.offset ?? 0,
-        length,
-      };
+      const [node, offset] = [sample?.node ?? null, sample?.offset ?? 0];
+      return { call: call.id, end: end < 0 ? null : end, node, offset, length };
     }),
   };
 }

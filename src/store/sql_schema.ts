@@ -13,6 +13,7 @@ export function tableStatements(dialect: SqlDialect): string[] {
     `CREATE TABLE IF NOT EXISTS log (
       seq ${integer} PRIMARY KEY, type TEXT NOT NULL, rollout_id TEXT NOT NULL, at ${real} NOT NULL,
       name TEXT, data TEXT)`,
+    `CREATE INDEX IF NOT EXISTS log_notes ON log (name, seq) WHERE type = 'experiment'`,
     `CREATE TABLE IF NOT EXISTS bodies (
       id ${countedKey}, hash ${integer} NOT NULL, refs ${integer} NOT NULL, json TEXT NOT NULL)`,
     `CREATE INDEX IF NOT EXISTS bodies_hash ON bodies (hash)`,
