@@ -18,12 +18,18 @@ import {
 } from "./messages.ts";
 
 const client = new OpenAI(); // OPENAI_BASE_URL and OPENAI_API_KEY
+const { OPENAI_MODEL: both = "gpt-4o-mini", PLANNER_MODEL: planner = both, WORKER_MODEL: worker = both } = process.env;
 
 /** Says something in a chat and adds the model's reply to it. */
-async function say(chat: ChatCompletionMessageParam[], content: string, maxTokens: number): Promise<string> {
+async function say(
+  model: string,
+  chat: ChatCompletionMessageParam[],
+  content: string,
+  maxTokens: number,
+): Promise<string> {
   chat.push({ role: "user", content });
   const completion = await client.chat.completions.create({
-    model: process.env.OPENAI_MODEL ?? "gpt-4o-mini",
+    model,
     messages: chat,
     max_tokens: maxTokens,
   });
@@ -36,7 +42,7 @@ async function work(job: Job, item: string): Promise<{ item: string; value: stri
   const chat: ChatCompletionMessageParam[] = [];
   let message = searchMessage(job, item);
   for (let call = 0; call < maxWorkerCalls; call++) {
-    const action = readWorkerReply(await say(chat, message, 12));
+    const action = readWorkerReply(await say(worker, chat, message, 12));
     if (action === null) break;
     if (action.kind === "say") return { item, value: action.value };
     message = boxMessage(job, item, action.box);
@@ -46,11 +52,11 @@ async function work(job: Job, item: string): Promise<{ item: string; value: stri
 
 async function report(job: Job): Promise<string> {
   const chat: ChatCompletionMessageParam[] = [];
-  const reply = await say(chat, planMessage(job), 28);
+  const reply = await say(planner, chat, planMessage(job), 28);
   const asked = readAsk(reply);
   if (asked === null) return reply;
   const results = await Promise.all(asked.map((item) => work(job, item)));
-  return say(chat, resultsMessage(results), 28);
+  return say(planner, chat, resultsMessage(results), 28);
 }
 
 console.log(await report(JSON.parse(readFileSync(0, "utf8"))));

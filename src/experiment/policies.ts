@@ -32,11 +32,13 @@ export async function takeUpdates(
   policies: readonly string[],
 ): Promise<TakenUpdate> {
   if (policies.length < 2) return takeUpdate(engine, id, groups, objective);
+  // The step of one policy makes the tokens of the others no older.
+  const { version } = await engine.info();
   const taken: TakenUpdate[] = [];
   const named: Record<string, number> = {};
   for (const adapter of policies) {
     const own = groupsOfPolicy(groups, adapter);
-    const one = await takeUpdate(engine, `${id}-${adapter}`, own, { ...objective, adapter });
+    const one = await takeUpdate(engine, `${id}-${adapter}`, own, { ...objective, adapter }, version);
     taken.push(one);
     for (const [name, value] of Object.entries({ ...one.batch.metrics, ...stepMetrics(one) })) {
       if (typeof value === "number") named[`policy/${adapter}/${name}`] = value;

@@ -42,20 +42,22 @@ async function scoresOf(
 
 /**
  * Takes the optimizer steps of one update on finished groups: a scoring pass where the objective needs one, then, per
- * pass and mini-batch, a step of the critic and one of the policy. @throws as prepareBatch and the engine
+ * pass and mini-batch, a step of the critic and one of the policy. `version`: the weights that ages are counted from,
+ * by default the engine's present ones. @throws as prepareBatch and the engine
  */
 export async function takeUpdate(
   engine: Engine,
   id: string,
   groups: readonly GroupRecord[],
   objective: Objective,
+  version?: number,
 ): Promise<TakenUpdate> {
-  const { version, microBatchTokens } = await engine.info();
+  const info = await engine.info();
   const prepared = prepareBatch(groups, {
     ...objective.batch,
-    maxRowTokens: microBatchTokens,
-    maxCallTokens: microBatchTokens,
-    version,
+    maxRowTokens: info.microBatchTokens,
+    maxCallTokens: info.microBatchTokens,
+    version: version ?? info.version,
   });
   const scores = await scoresOf(engine, id, prepared, objective);
   const batch = prepared.finish(scores);

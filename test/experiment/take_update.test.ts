@@ -174,6 +174,8 @@ describe("several policies", () => {
     expect(taken.batch.metrics).toMatchObject({
       ...{ "training/n_tokens": 2, "policy/planner/training/n_tokens": 2, "policy/worker/training/n_tokens": 3 },
       "policy/worker/training/n_calls_excluded": 2,
+      // The planner's step made the version 1; the worker's tokens are as fresh as before.
+      ...{ "policy/planner/async/age_max": 0, "policy/worker/async/age_max": 0 },
     });
     expect(taken.logprobs).toHaveLength(5);
   });
