@@ -53,7 +53,7 @@ beforeAll(() => {
   }
 }, 120_000);
 
-afterAll(() => rmSync(work, { recursive: true, force: true }));
+afterAll(() => rmSync(work, { recursive: true, force: true }), 60_000);
 
 describe("the package", () => {
   it("leaves the clone as it was", () => {
@@ -68,6 +68,18 @@ describe("the package", () => {
     for (const path of files) expect(existsSync(join(installed, path)), path).toBe(true);
     const found = execFileSync("find", [installed, "-name", "*.ts", "-not", "-name", "*.d.ts"], { encoding: "utf8" });
     expect(found).toBe("");
+  });
+
+  it("has the page ready, and writes it without a bundler", () => {
+    const { status, stdout } = leyden("page", "site", "--json");
+    expect(JSON.parse(stdout)).toMatchObject({ folder: join(project, "site"), single_bytes: expect.any(Number) });
+    expect(status).toBe(0);
+    const listed = Object.keys(readJson(join(project, "site/files.json")));
+    expect(listed).toContain("models/calc/model.safetensors");
+    for (const path of [...listed, "index.html", "leyden.html", "sw.js", "report.js"]) {
+      expect(existsSync(join(project, "site", path)), path).toBe(true);
+    }
+    expect(existsSync(join(project, "site/initial.json"))).toBe(false);
   });
 
   it("finds the adapter", () => {

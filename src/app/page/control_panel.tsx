@@ -131,6 +131,11 @@ function SettingsForm({ say, choices, closed, ask }: SettingsProps): JSX.Element
             <textarea class="pg-area" name="overrides" rows={3} spellcheck={false} />
             <span class="pg-hint">{say("run.overridesHint")}</span>
           </label>
+          <label class="pg-field">
+            <span class="pg-label">{say("run.script")}</span>
+            <textarea class="pg-area" name="script" rows={3} spellcheck={false} />
+            <span class="pg-hint">{say("run.scriptHint")}</span>
+          </label>
           <details class="pg-details">
             <summary>{say("run.config")}</summary>
             <pre class="pg-reply" tabindex={0} style="max-height:320px;overflow:auto">

@@ -1,5 +1,6 @@
 import type { ExperimentConfig } from "../../schema/experiment.ts";
 import type { ControlRequest } from "../../schema/run_control.ts";
+import { type ScriptedReply, scriptedReplySchema } from "../../schema/script.ts";
 import type { Say, TextKey } from "./texts.ts";
 
 /** A number of the configuration that the form shows by itself. */
@@ -48,17 +49,34 @@ function typedOverrides(text: string, say: Say): Record<string, unknown> | strin
   }
 }
 
+/** Replies to force, one line of JSON each; or a sentence about the line that is none. */
+function typedScript(text: string, say: Say): ScriptedReply[] | string {
+  const out: ScriptedReply[] = [];
+  for (const [i, line] of text.split("\n").entries()) {
+    if (line.trim() === "") continue;
+    try {
+      out.push(scriptedReplySchema.parse(JSON.parse(line)));
+    } catch {
+      return say("run.badScript", { line: i + 1 });
+    }
+  }
+  return out;
+}
+
 /** The request that a filled form makes, or a sentence about what is wrong in it. */
 export function startRequest(form: FormData, config: ExperimentConfig, say: Say): ControlRequest | string {
   const numbers = changedNumbers(form, config, say);
   if (typeof numbers === "string") return numbers;
   const typed = typedOverrides(String(form.get("overrides") ?? ""), say);
   if (typeof typed === "string") return typed;
+  const script = typedScript(String(form.get("script") ?? ""), say);
+  if (typeof script === "string") return script;
   const reward = form.get("rewardKind") === "own" ? String(form.get("reward") ?? "") : "";
   return {
     action: "start",
     experiment: String(form.get("experiment")),
     overrides: { ...numbers, ...typed },
     ...(reward.trim() === "" ? {} : { reward }),
+    ...(script.length === 0 ? {} : { script }),
   };
 }
