@@ -115,15 +115,15 @@ export class PendingWork {
       const done = this.begin();
       try {
         const request = new Request(input, init);
-        return this.watchBody(await (send(request) ?? native.call(globalThis, request)));
+        return this.watched(await (send(request) ?? native.call(globalThis, request)), request.url);
       } finally {
         done();
       }
     };
   }
 
-  /** The response with its body counted while somebody reads it. */
-  private watchBody(response: Response): Response {
+  /** The response with its body counted while somebody reads it, and its address where it came without one. */
+  private watched(response: Response, asked: string): Response {
     const reader = response.body?.getReader();
     if (reader === undefined) return response;
     const body = new ReadableStream<Uint8Array>(
@@ -143,6 +143,7 @@ export class PendingWork {
       { highWaterMark: 0 },
     );
     const { status, statusText, headers, url } = response;
-    return Object.defineProperty(new Response(body, { status, statusText, headers }), "url", { value: url });
+    const watched = new Response(body, { status, statusText, headers });
+    return Object.defineProperty(watched, "url", { value: url || asked });
   }
 }

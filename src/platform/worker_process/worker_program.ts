@@ -5,6 +5,10 @@ import { redirectConsole, type WorkerProcess, workerProcess } from "./process_ob
 /** Turns of the event loop without work after which a program has ended: what else there is takes no longer. */
 const quietTurns = 3;
 const turnMs = 4;
+/** How long a script may take to be read before it counts as one that waits for nothing. */
+const loadMs = 30_000;
+/** Node's exit code for a script whose top-level await is never answered. */
+const unsettledAwait = 13;
 
 interface WorkerScope {
   postMessage(message: AgentReport): void;
@@ -54,18 +58,24 @@ function begin(start: AgentStart, report: (message: AgentReport) => void, connec
 }
 
 async function run(script: string, running: WorkerProcess, work: PendingWork): Promise<void> {
-  try {
-    await import(/* @vite-ignore */ script);
-  } catch (thrown) {
-    running.crash(thrown, "uncaughtException");
-    return;
-  }
+  let isLoaded = false;
+  const loaded = import(/* @vite-ignore */ script).then(
+    () => {
+      isLoaded = true;
+    },
+    (thrown) => {
+      isLoaded = true;
+      running.crash(thrown, "uncaughtException");
+    },
+  );
+  // Reading and compiling the script is work that nobody counts.
+  await Promise.race([loaded, work.sleep(loadMs)]);
   for (;;) {
     await idle(work);
     running.beforeExit();
     if (work.isIdle) break;
   }
-  running.end(running.exitCode());
+  running.end(isLoaded ? running.exitCode() : unsettledAwait);
 }
 
 /** Resolves once there has been no work for some turns. */

@@ -1,7 +1,7 @@
 import { type Browser, type BrowserContext, type BrowserType, chromium } from "playwright-core";
 
 /** Debian's Chromium, or the one that LEYDEN_CHROMIUM names, with WebGPU on the software adapter. */
-const launchOptions: NonNullable<Parameters<BrowserType["launch"]>[0]> = {
+export const launchOptions: NonNullable<Parameters<BrowserType["launch"]>[0]> = {
   executablePath: process.env.LEYDEN_CHROMIUM ?? "/usr/bin/chromium",
   args: ["--enable-unsafe-webgpu", "--no-sandbox", "--disable-background-networking"],
 };

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -16,29 +17,27 @@ const types: Readonly<Record<string, string>> = {
   json: "application/json",
 };
 
-/** A site with a page that has `openTab` and nothing else, under the same policy as the real one. */
+/** A site with a page that has what one entry puts on globalThis, under the same policy as the real one. */
 export interface TabSite {
   readonly url: string;
   close(): Promise<void>;
 }
 
 /** Bundles the page and everything that comes with it, by the paths it is served under. */
-async function tabFiles(): Promise<Map<string, Uint8Array>> {
+async function siteFiles(entryPath: string): Promise<Map<string, Uint8Array>> {
   const bundler = new PageBundler(esbuild, root, "folder");
-  const entry = await bundler.bundle(join(root, "test/page/support/tab_entry.ts"));
+  const entry = await bundler.bundle(join(root, entryPath));
   const worker = await bundler.bundleAlone(join(root, "gateway/service_worker.ts"), { format: "iife", inject: [] });
   const examples = await exampleFiles(bundler, root);
   const files = new Map(examples);
   for (const [name, bytes] of bundler.outputs) files.set(`assets/${name}`, bytes);
   const text = (body: string) => new TextEncoder().encode(body);
-  const { createHash } = await import("node:crypto");
   const facts = [...examples].map(([path, bytes]) => [
     path,
     { sizeBytes: bytes.length, sha256: createHash("sha256").update(bytes).digest("hex") },
   ]);
   files.set("files.json", text(JSON.stringify(Object.fromEntries(facts))));
   files.set("sw.js", text(worker.code));
-  files.set("icon.svg", text("<svg xmlns='http://www.w3.org/2000/svg'/>"));
   files.set(
     "index.html",
     text(`<!doctype html><meta charset="utf-8"><title>tab</title><link rel="icon" href="data:,">
@@ -47,9 +46,9 @@ async function tabFiles(): Promise<Map<string, Uint8Array>> {
   return files;
 }
 
-/** Builds the site and serves it on loopback. */
-export async function serveTab(): Promise<TabSite> {
-  const files = await tabFiles();
+/** Builds the site of an entry, `openTab` by default, and serves it on loopback. */
+export async function serveTab(entry = "test/page/support/tab_entry.ts"): Promise<TabSite> {
+  const files = await siteFiles(entry);
   const server: Server = createServer((request, response) => {
     const path = new URL(request.url ?? "/", "http://x").pathname.slice(1) || "index.html";
     const bytes = files.get(path);

@@ -1,38 +1,33 @@
 // Programs of a tab: a script in a web worker behaves towards its host as a process does.
-import { describe, expect, it } from "vitest";
-import { servePort } from "../../gateway/serve_port.ts";
-import { memoryFiles } from "../../src/platform/memory_files.ts";
-import { workerProcesses } from "../../src/platform/worker_processes.ts";
-import type { ProcessExit, ProcessHandle, SpawnOptions } from "../../src/schema/process_host.ts";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { launchChromium } from "./support/chromium.ts";
+import type { ProgramResult, ProgramRun } from "./support/programs_entry.ts";
+import { serveTab, type TabSite } from "./support/tab_site.ts";
 
 const gatewayUrl = "https://gateway.invalid";
+let site: TabSite;
+let browser: Browser;
+let page: Page;
 
-/** A host of one script, and what it answers as its gateway. */
-function hostOf(source: string, answer: (request: Request) => Response | Promise<Response> = () => Response.error()) {
-  const files = memoryFiles();
-  const address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
-  const host = workerProcesses({
-    module: new URL("./program_worker.ts", import.meta.url),
-    files,
-    scriptOf: (name) => (name === "agent.ts" ? address : undefined),
-    gateway: { url: gatewayUrl, serve: (port) => servePort({ fetch: answer }, port) },
-  });
-  return { files, host };
-}
+beforeAll(async () => {
+  [site, browser] = await Promise.all([serveTab("test/page/support/programs_entry.ts"), launchChromium()]);
+  page = await browser.newPage();
+  await page.goto(site.url);
+  await page.waitForFunction(() => "runProgram" in globalThis);
+});
 
-async function run(
-  source: string,
-  options: SpawnOptions & { args?: string[]; answer?: (request: Request) => Response | Promise<Response> } = {},
-  act: (handle: ProcessHandle) => void = () => {},
-): Promise<ProcessExit & { stdout: string; stderr: string }> {
-  const { args = [], answer, ...rest } = options;
-  const { files, host } = hostOf(source, answer);
-  const logs = { stdoutFile: "/out", stderrFile: "/err" };
-  const handle = await host.spawn("node", ["agent.ts", ...args], { ...logs, ...rest });
-  act(handle);
-  const exit = await handle.exit;
-  const read = async (path: string) => ((await files.exists(path)) ? files.readText(path) : "");
-  return { ...exit, stdout: await read("/out"), stderr: await read("/err") };
+afterAll(async () => {
+  await browser?.close();
+  await site?.close();
+});
+
+/** Runs a script in the page's host of programs. */
+function run(source: string, options: Omit<ProgramRun, "source"> = {}): Promise<ProgramResult> {
+  return page.evaluate(
+    (asked) => (globalThis as unknown as { runProgram(asked: ProgramRun): Promise<ProgramResult> }).runProgram(asked),
+    { source, ...options },
+  );
 }
 
 const ended = { code: 0, signal: null, overflowed: false, outputError: null };
@@ -52,14 +47,13 @@ describe("programs of a tab", () => {
   });
 
   it("end when nothing is left to do: timers, requests and bodies are waited for", async () => {
-    const answer = (request: Request) => new Response(new URL(request.url).pathname.repeat(2));
     const source = `
       setTimeout(() => console.log("timer"), 60);
       fetch("${gatewayUrl}/v1").then((response) => response.text()).then((text) => console.log(text));
       const repeated = setInterval(() => { console.log("tick"); clearInterval(repeated); }, 10);
       setTimeout(() => console.log("never"), 60_000).unref();
       process.on("exit", (code) => console.log("exit", code));`;
-    const result = await run(source, { answer });
+    const result = await run(source);
     expect(result).toMatchObject(ended);
     expect(result.stdout.split("\n").sort()).toEqual(["", "/v1/v1", "exit 0", "tick", "timer"]);
   });
@@ -68,6 +62,7 @@ describe("programs of a tab", () => {
     const exits = await run(`try { process.exit(3); } finally { console.log("late"); }`);
     expect(exits).toMatchObject({ code: 3, signal: null, stdout: "", stderr: "" });
     expect(await run("process.exitCode = 4;")).toMatchObject({ code: 4 });
+    expect(await run("await new Promise(() => {});")).toMatchObject({ code: 13 });
     const later = await run(`setTimeout(() => process.exit(5), 5); await new Promise(() => {});`);
     expect(later).toMatchObject({ code: 5 });
   });
@@ -86,23 +81,20 @@ describe("programs of a tab", () => {
     const handled = await run(
       'process.on("uncaughtException", ({ message }) => console.log(message)); throw new Error("m")',
     );
-    expect(handled).toMatchObject({ code: 1, stdout: "m\n" });
+    expect(handled).toMatchObject({ code: 0, stdout: "m\n", stderr: "" });
   });
 
   it("are ended by signals, those that compute without end too; a listener is asked first", async () => {
-    const busy = await run('console.log("on"); for (;;) {}', {}, (handle) =>
-      setTimeout(() => handle.kill("SIGTERM"), 300),
-    );
+    const busy = await run('console.log("on"); for (;;) {}', { kill: ["SIGTERM"] });
     expect(busy).toMatchObject({ code: null, signal: "SIGTERM", stdout: "on\n" });
     const asked = await run(
-      'process.on("SIGTERM", (name) => { console.log(name); process.exit(9); }); setInterval(() => {}, 1000);',
-      {},
-      (handle) => setTimeout(() => handle.kill("SIGTERM"), 300),
+      'console.log("on"); process.on("SIGTERM", (name) => { console.log(name); process.exit(9); }); setInterval(() => {}, 1000);',
+      { kill: ["SIGTERM"] },
     );
-    expect(asked).toMatchObject({ code: 9, signal: null, stdout: "SIGTERM\n" });
-    const deaf = await run('process.on("SIGTERM", () => {}); setInterval(() => {}, 1000);', {}, (handle) =>
-      setTimeout(() => handle.kill("SIGKILL"), 300),
-    );
+    expect(asked).toMatchObject({ code: 9, signal: null, stdout: "on\nSIGTERM\n" });
+    const deaf = await run('console.log(1); process.on("SIGTERM", () => {}); setInterval(() => {}, 1000);', {
+      kill: ["SIGKILL"],
+    });
     expect(deaf).toMatchObject({ code: null, signal: "SIGKILL" });
   });
 
@@ -113,20 +105,6 @@ describe("programs of a tab", () => {
   });
 
   it("read a stream of their gateway as it comes, and end it by an abort", async () => {
-    let cancelled = false;
-    const answer = () => {
-      let count = 0;
-      const body = new ReadableStream({
-        async pull(controller) {
-          await new Promise((resolve) => setTimeout(resolve, 5));
-          controller.enqueue(new TextEncoder().encode(`data: ${count++}\n\n`));
-        },
-        cancel() {
-          cancelled = true;
-        },
-      });
-      return new Response(body, { headers: { "content-type": "text/event-stream" } });
-    };
     const source = `
       const stop = new AbortController();
       const response = await fetch("${gatewayUrl}/stream", { signal: stop.signal });
@@ -134,16 +112,16 @@ describe("programs of a tab", () => {
       const reader = response.body.getReader();
       for (let n = 0; n < 3; n++) console.log(new TextDecoder().decode((await reader.read()).value).trim());
       await reader.cancel();`;
-    const result = await run(source, { answer });
+    const result = await run(source);
     expect(result.stdout).toBe("https://gateway.invalid/stream text/event-stream\ndata: 0\ndata: 1\ndata: 2\n");
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    expect([result.code, cancelled]).toEqual([0, true]);
+    expect([result.code, result.cancelled]).toEqual([0, true]);
   });
 
   it("are no others than the page's own", async () => {
-    const { host } = hostOf("");
     const message = 'Could not start "python agent.py": a tab runs only the scripts that came with it.';
-    await expect(host.spawn("python", ["agent.py"])).rejects.toMatchObject({ code: "spawn_failed", message });
-    await expect(host.spawn("node", ["other.ts"])).rejects.toMatchObject({ code: "spawn_failed" });
+    expect(await run("", { command: ["python", "agent.py"] })).toMatchObject({ refused: ["spawn_failed", message] });
+    expect(await run("", { command: ["node", "other.ts"] })).toMatchObject({
+      refused: ["spawn_failed", expect.anything()],
+    });
   });
 });
