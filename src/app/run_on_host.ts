@@ -1,6 +1,7 @@
 import { Loop, type LoopReporter } from "../experiment/loop.ts";
 import { alignStore } from "../experiment/resume.ts";
 import { type MetricsLine, RunFolder } from "../experiment/run_folder.ts";
+import { TimelineFile, timelineFileName } from "../experiment/timeline_file.ts";
 import type { Startup } from "../schema/startup.ts";
 import { modelTextFiles } from "./model_text_files.ts";
 import { withBaseModel } from "./random_weights.ts";
@@ -46,6 +47,7 @@ async function runAgents(
     if (request.tellsStartup !== false) say(startupText(startup));
   };
   const watch = new StartupWatch(session.engine, clock.monotonic, startMs, tell);
+  const timeline = new TimelineFile(files, folder.at(timelineFileName), session.engine, say);
   const telemetry = await host.openTelemetry(session.store, request.otel ?? "", say);
   try {
     // Only now: a run that cannot start, for want of its model say, leaves its folder free.
@@ -54,6 +56,7 @@ async function runAgents(
     const reporter = watch.watch(steering?.watch(request.reporter) ?? request.reporter);
     const told = (line: MetricsLine): void => {
       lastLine = line;
+      void timeline.note();
       telemetry?.update(line);
     };
     const ended = await loopOf(host, request, folder, start, session, alsoTold(reporter, told)).then((l) => l.run());
@@ -61,6 +64,7 @@ async function runAgents(
     const summary = await summarize(host.platform, session.engine, request, ended, startMs);
     const result = { ...summary, ...(startup === null ? {} : { startup }) };
     await folder.writeResult(result);
+    await timeline.note();
     steering?.finished();
     await request.linger?.();
     return result;

@@ -1,4 +1,5 @@
 import { FormatError } from "../core/errors.ts";
+import type { DeviceTimeline } from "../schema/device_timeline.ts";
 import type { ExperimentConfig } from "../schema/experiment.ts";
 import type { Files } from "../schema/files.ts";
 import type { Store } from "../schema/store.ts";
@@ -6,6 +7,7 @@ import type { GroupCredit, MetricsRecord, RunName, StudioSource } from "../schem
 import { parseConfig } from "./config.ts";
 import { groupCredit, needsWholeUpdate } from "./group_credit.ts";
 import { readRollout } from "./groups.ts";
+import { readTimeline, timelineFileName } from "./timeline_file.ts";
 
 /** What a view of a run reads. */
 export interface RunViewDeps {
@@ -64,6 +66,12 @@ export class RunView implements StudioSource {
   async configOf(run: string): Promise<ExperimentConfig> {
     const { files } = this.deps;
     return parseConfig(JSON.parse(await files.readText(files.join(await this.folderOf(run), "config.json"))));
+  }
+
+  async timeline(): Promise<DeviceTimeline> {
+    const { files, runFolder } = this.deps;
+    if (runFolder === "") return { spans: [], next: 0, dropped: 0 };
+    return readTimeline(files, files.join(runFolder, timelineFileName));
   }
 
   async updates(): Promise<ReadonlyMap<string, number>> {

@@ -1,4 +1,5 @@
 /** What the studio asks of a run beyond its store: numbers over time, advantages, and how its tokens are text. */
+import type { DeviceTimeline } from "./device_timeline.ts";
 import type { ExperimentConfig } from "./experiment.ts";
 
 /** One line of metrics.jsonl. */
@@ -65,6 +66,8 @@ export interface StudioSource {
   updates(): Promise<ReadonlyMap<string, number>>;
   /** `rewards` stand in for recorded ones, by rollout; nothing is written. Null when there is no such group. */
   credit(group: string, rewards?: Readonly<Record<string, number>>): Promise<GroupCredit | null>;
+  /** What the device did, as the run's folder keeps it; what is under way is not in it yet. */
+  timeline(): Promise<DeviceTimeline>;
   /** Bytes of one token, where no model is served that knows them; absent when nobody does. */
   tokenBytes?(id: number): Uint8Array;
 }

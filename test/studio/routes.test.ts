@@ -256,6 +256,24 @@ describe("groups", () => {
   });
 });
 
+describe("the device", () => {
+  it("has what the folder keeps before what the engine still knows, and after a cursor only the latter", async () => {
+    const made = await world();
+    await made.files.write("/runs/mine/timeline.jsonl", '["decode",1,0.5,2]\n["train",2,1,1]\n["decode",10,1,1]\n');
+    const span = { kind: "decode" as const, start: 10, seconds: 2, actions: 3 };
+    Object.assign(made.engine, { timeline: async (after: number) => ({ spans: [span], next: after + 4, dropped: 0 }) });
+    const { spans } = (await made.get("timeline")).body as { spans: { start: number; seconds: number }[] };
+    expect(spans.map(({ start, seconds }) => [start, seconds])).toEqual([
+      [1, 0.5],
+      [2, 1],
+      [10, 2],
+    ]);
+    expect((await made.get("timeline?after=4")).body).toEqual({ spans: [span], next: 8, dropped: 0 });
+    const recorded = new StudioWorld({ model: null });
+    expect((await recorded.get("timeline")).body).toEqual({ spans: [], next: 0, dropped: 0 });
+  });
+});
+
 describe("changes", () => {
   it("are waited for, and name what happened once", async () => {
     const made = await world();

@@ -19,7 +19,8 @@ export const works: readonly (readonly [DeviceWork, string])[] = [
   ["score", "st-e"],
 ];
 
-const windows = [10, 30, 120, 600] as const;
+/** Seconds that may be in sight; 0 is all of them. */
+const windows = [10, 30, 120, 600, 0] as const;
 const pollMs = 1000;
 const kept = 20_000;
 
@@ -91,29 +92,27 @@ const laneHeight = 26;
 
 function Lanes({ spans, lines }: { spans: readonly DeviceSpan[]; lines: readonly MetricsRecord[] }): JSX.Element {
   const { say } = useStudio();
-  const [seconds, setSeconds] = useState<number>(30);
+  const [chosen, setChosen] = useState<number>(30);
+  const [back, setBack] = useState(0);
   const place = useRef<HTMLCanvasElement>(null);
   const theme = useTheme();
   const last = spans.at(-1);
-  const end = last === undefined ? 0 : last.start + last.seconds;
+  const begin = spans[0]?.start ?? 0;
+  const now = last === undefined ? 0 : last.start + last.seconds;
+  const seconds = chosen === 0 ? Math.max(1, now - begin) : chosen;
+  const most = Math.max(0, now - begin - seconds);
+  const end = now - Math.min(back, most);
   const updates = column(lines, "time").flatMap((time) => time ?? []);
   useEffect(() => {
     if (place.current !== null) paint(place.current, spans, updates, end - seconds, end);
-  }, [spans, seconds, theme, lines]);
+  }, [spans, chosen, back, theme, lines]);
   if (last === undefined) return <p class="st-empty">{say("timeline.empty")}</p>;
-  const height = works.length * laneHeight + 18;
+  const height = `${works.length * laneHeight + 18}px`;
   return (
     <figure class="st-chart">
       <figcaption>
         <span class="st-chart-title">{say("timeline.recent")}</span>
-        <div class="st-segments" role="radiogroup" aria-label={say("timeline.window")}>
-          {windows.map((one) => (
-            <label key={one} class={`st-segment${one === seconds ? " st-segment-on" : ""}`}>
-              <input type="radio" name="st-window" checked={one === seconds} onChange={() => setSeconds(one)} />
-              {say("timeline.seconds", { n: one })}
-            </label>
-          ))}
-        </div>
+        <Windows chosen={chosen} onChoose={setChosen} />
       </figcaption>
       <div class="st-lanes">
         <div class="st-lane-names" aria-hidden="true">
@@ -121,16 +120,43 @@ function Lanes({ spans, lines }: { spans: readonly DeviceSpan[]; lines: readonly
             <span key={kind}>{say(`work.${kind}`)}</span>
           ))}
         </div>
-        <canvas
-          ref={place}
-          class="st-canvas"
-          style={{ height: `${height}px` }}
-          role="img"
-          aria-label={say("timeline.recent")}
-        />
+        <canvas ref={place} class="st-canvas" style={{ height }} role="img" aria-label={say("timeline.recent")} />
       </div>
+      {most === 0 ? null : <Place most={most} back={Math.min(back, most)} onMove={setBack} />}
       <Shares spans={spans} from={end - seconds} to={end} />
     </figure>
+  );
+}
+
+function Windows({ chosen, onChoose }: { chosen: number; onChoose(seconds: number): void }): JSX.Element {
+  const { say } = useStudio();
+  return (
+    <div class="st-segments" role="radiogroup" aria-label={say("timeline.window")}>
+      {windows.map((one) => (
+        <label key={one} class={`st-segment${one === chosen ? " st-segment-on" : ""}`}>
+          <input type="radio" name="st-window" checked={one === chosen} onChange={() => onChoose(one)} />
+          {one === 0 ? say("timeline.all") : say("timeline.seconds", { n: one })}
+        </label>
+      ))}
+    </div>
+  );
+}
+
+/** Moves the window through what was recorded. */
+function Place({ most, back, onMove }: { most: number; back: number; onMove(back: number): void }): JSX.Element {
+  const { say, language } = useStudio();
+  return (
+    <label class="st-field st-place">
+      <span>{back === 0 ? say("timeline.now") : say("timeline.back", { time: durationText(back, language) })}</span>
+      <input
+        type="range"
+        min="0"
+        max={String(Math.ceil(most))}
+        step="1"
+        value={String(Math.round(most - back))}
+        onInput={(event) => onMove(Math.max(0, most - Number((event.target as HTMLInputElement).value)))}
+      />
+    </label>
   );
 }
 
@@ -190,7 +216,7 @@ function Shares({ spans, from, to }: { spans: readonly DeviceSpan[]; from: numbe
   const spent = (kind: DeviceWork): number =>
     spans.reduce((sum, span) => {
       if (span.kind !== kind) return sum;
-      return sum + Math.max(0, span.start + span.seconds - Math.max(begin, span.start));
+      return sum + Math.max(0, Math.min(to, span.start + span.seconds) - Math.max(begin, span.start));
     }, 0);
   const rows = works.map(([kind]) => [say(`work.${kind}`), spent(kind)] as const);
   const idle = Math.max(0, total - rows.reduce((sum, [, seconds]) => sum + seconds, 0));

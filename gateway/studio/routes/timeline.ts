@@ -4,10 +4,18 @@ import type { Routes } from "../../http/routes.ts";
 import { queryInteger } from "../../http/validation.ts";
 import type { Studio } from "../studio.ts";
 
-/** What the device did from stretch `after` on; nothing where no device is. */
+/**
+ * What the device did from stretch `after` of the engine on; from 0 on, what the run's folder keeps of earlier times comes
+ * first.
+ */
 export async function studioTimeline(studio: Studio, after: number): Promise<DeviceTimeline> {
-  const { model } = studio.gateway.deps;
-  return (await model?.engine.timeline?.(after)) ?? { spans: [], next: 0, dropped: 0 };
+  const { model, studio: source } = studio.gateway.deps;
+  const live = (await model?.engine.timeline?.(after)) ?? { spans: [], next: 0, dropped: 0 };
+  if (after > 0 || source === undefined) return live;
+  const kept = await source.timeline();
+  const begin = live.spans[0]?.start ?? Number.POSITIVE_INFINITY;
+  const earlier = kept.spans.filter(({ start, seconds }) => start + seconds <= begin);
+  return { spans: [...earlier, ...live.spans], next: live.next, dropped: kept.dropped };
 }
 
 export function addTimelineRoute(routes: Routes, studio: Studio): void {
