@@ -5,6 +5,9 @@ import type { LossConfig, OptimizerConfig } from "../../schema/loss.ts";
 import { fitCosts } from "./fit.ts";
 import { asyncModel, asyncWork } from "./workload.ts";
 
+/** Decode steps of an action, as the engine was opened. */
+const burst = 4;
+
 const loss: LossConfig = {
   kind: "ppo",
   temperature: 1,
@@ -24,33 +27,39 @@ const optimizer: OptimizerConfig = {
   maxGradNorm: 1,
 };
 
-/** Sequences at once and tokens of their prompts, for the costs of decoding. */
-const decodeShapes = [
-  [1, 64],
-  [4, 64],
-  [16, 64],
-  [48, 64],
-  [1, 1024],
-  [16, 1024],
-] as const;
-/** New tokens, and tokens before them that are cached, for the costs of prefill. */
-const prefillShapes = [
-  [88, 16],
-  [200, 16],
-  [500, 16],
-  [88, 1024],
-  [500, 1024],
-] as const;
+/** Tokens of the prompts of sequences that decode at once: alone and in batches, of one length and of several. */
+const decodeShapes: readonly (readonly number[])[] = [
+  [64],
+  [1024],
+  [3000],
+  new Array(6).fill(64),
+  new Array(24).fill(64),
+  [64, 200, 400, 700, 1200, 2400],
+  new Array(12).fill(900),
+];
+/** New tokens, and tokens before them that are cached, of the parts of one prefill step: one part, or several short ones. */
+const prefillShapes: readonly (readonly (readonly [tokens: number, before: number])[])[] = [
+  [[88, 16]],
+  [[88, 700]],
+  [[88, 2400]],
+  [[500, 16]],
+  [[500, 1600]],
+  new Array(5).fill([96, 16]),
+  new Array(5).fill([96, 900]),
+  [100, 300, 600, 1100, 2200].map((before) => [96, before] as const),
+];
 /** Rows and tokens of each, for the costs of training. */
 const trainShapes = [
   [4, 128],
   [4, 600],
   [1, 2400],
   [16, 96],
+  [6, 660],
 ] as const;
 const decodedTokens = 33;
-/** A prefill step is short: the middle one of these counts. */
-const prefillRepeats = 3;
+/** A step is short: the middle one of these counts. */
+const repeats = 3;
+const turnRepeats = 20;
 
 /** Milliseconds by kind of work, and decode steps, of some work. */
 interface Spent {
@@ -62,10 +71,10 @@ interface Spent {
   decodeSteps: number;
 }
 
-/** What an engine's actions take, and how long a quantum of its training is. */
+/** What an engine's actions take, and how long an agent's next call takes to reach it. */
 export interface Calibration {
   readonly costs: DeviceCosts;
-  readonly quantumMs: number;
+  readonly turnMs: number;
 }
 
 /** Measures an engine's actions; its weights, moments and version stay as they are. */
@@ -80,60 +89,63 @@ export class Calibrator {
 
   /** Runs every shape once without noting its time, so that no plan is built within a measurement. */
   async warmUp(): Promise<void> {
-    for (const [batch, tokens] of decodeShapes) await this.generate(batch, tokens, 5);
+    for (const prompts of decodeShapes) await this.generate(prompts, 5);
+    for (const parts of prefillShapes) await this.prefill(parts);
     for (const [rows, tokens] of trainShapes) await this.gradients(rows, tokens);
   }
 
   /** Measures every shape and fits straight lines. */
   async measure(): Promise<Calibration> {
-    const decode = await this.decodeCosts();
+    const turnMs = await this.turn();
+    const decode = await this.decodeCosts(turnMs);
     const prefill = await this.prefillCosts();
     const train = await this.trainCosts();
-    return { costs: { ...decode, ...prefill, ...train.costs }, quantumMs: train.quantumMs };
+    return { costs: { ...decode, ...prefill, ...train }, turnMs };
   }
 
-  private async decodeCosts(): Promise<
-    Pick<DeviceCosts, "decodeStep" | "decodeSequence" | "decodeContext" | "action">
-  > {
+  /** How long the device waits between one call and the next of a caller that does nothing else. */
+  private async turn(): Promise<number> {
+    const prompt = this.tokens(8);
+    const { idleMs } = await this.spentOn(async () => {
+      for (let i = 0; i < turnRepeats; i++) await this.call(prompt, 1);
+    });
+    return idleMs / turnRepeats;
+  }
+
+  private async decodeCosts(
+    turnMs: number,
+  ): Promise<Pick<DeviceCosts, "decodeStep" | "decodeSequence" | "decodeContext" | "action">> {
     const features: number[][] = [];
     const values: number[] = [];
     let idleMs = 0;
     let actions = 0;
-    for (const [batch, tokens] of decodeShapes) {
-      const spent = await this.spentOn(() => this.generate(batch, tokens, decodedTokens));
-      const context = batch * (tokens + decodedTokens / 2);
-      features.push([1, batch, context / 1000]);
-      values.push(spent.decodeMs / spent.decodeSteps);
-      if (batch > 1) continue;
-      idleMs += spent.idleMs;
-      actions += spent.decodeSteps / 4;
+    for (const prompts of decodeShapes) {
+      const all = await this.repeated(() => this.generate(prompts, decodedTokens));
+      const context = prompts.reduce((sum, tokens) => sum + tokens + decodedTokens / 2, 0);
+      features.push([1, prompts.length, context / 1000]);
+      values.push(median(all.map((spent) => spent.decodeMs / spent.decodeSteps)));
+      idleMs += all.reduce((sum, spent) => sum + Math.max(0, spent.idleMs - turnMs), 0);
+      actions += all.reduce((sum, spent) => sum + spent.decodeSteps / burst, 0);
     }
     const [decodeStep = 0, decodeSequence = 0, decodeContext = 0] = fitCosts(features, values);
-    return { decodeStep, decodeSequence, decodeContext, action: Math.min(2, idleMs / actions) };
+    return { decodeStep, decodeSequence, decodeContext, action: idleMs / actions };
   }
 
   private async prefillCosts(): Promise<Pick<DeviceCosts, "prefillStep" | "prefillToken" | "prefillPairs">> {
     const features: number[][] = [];
     const values: number[] = [];
-    for (const [tokens, before] of prefillShapes) {
-      const prompt = this.tokens(before);
-      await this.call(prompt, 1);
-      const times: number[] = [];
-      for (let i = 0; i < prefillRepeats; i++) {
-        const extended = [...prompt, ...this.tokens(tokens)];
-        times.push((await this.spentOn(() => this.call(extended, 1))).prefillMs);
-      }
-      features.push([1, tokens, (tokens * (before + tokens / 2)) / 1000]);
-      values.push(times.sort((a, b) => a - b)[prefillRepeats >> 1] as number);
+    for (const parts of prefillShapes) {
+      const all = await this.repeated(() => this.prefill(parts));
+      const tokens = parts.reduce((sum, [own]) => sum + own, 0);
+      const pairs = parts.reduce((sum, [own, before]) => sum + own * (before + own / 2), 0);
+      features.push([1, tokens, pairs / 1000]);
+      values.push(median(all.map((spent) => spent.prefillMs)));
     }
     const [prefillStep = 0, prefillToken = 0, prefillPairs = 0] = fitCosts(features, values);
     return { prefillStep, prefillToken, prefillPairs };
   }
 
-  private async trainCosts(): Promise<{
-    costs: Pick<DeviceCosts, "trainGroup" | "trainToken" | "trainPairs" | "optimizer">;
-    quantumMs: number;
-  }> {
+  private async trainCosts(): Promise<Pick<DeviceCosts, "trainPass" | "trainToken" | "trainPairs" | "optimizer">> {
     const features: number[][] = [];
     const values: number[] = [];
     let optimizerMs = 0;
@@ -143,11 +155,14 @@ export class Calibrator {
       values.push(spent.trainMs);
       optimizerMs += spent.optimizerMs / trainShapes.length;
     }
-    const [trainGroup = 0, trainToken = 0, trainPairs = 0] = fitCosts(features, values);
-    // A pass is cut at every layer, forward and backward, and at the head.
-    const quanta = 2 * asyncModel.num_hidden_layers + 2;
-    const quantumMs = (trainGroup + trainToken * 2400 + (trainPairs * 2400 * 600) / 2 / 1000) / quanta;
-    return { costs: { trainGroup, trainToken, trainPairs, optimizer: optimizerMs }, quantumMs };
+    const [trainPass = 0, trainToken = 0, trainPairs = 0] = fitCosts(features, values);
+    return { trainPass, trainToken, trainPairs, optimizer: optimizerMs };
+  }
+
+  private async repeated(work: () => Promise<Spent>): Promise<Spent[]> {
+    const all: Spent[] = [];
+    for (let i = 0; i < repeats; i++) all.push(await work());
+    return all;
   }
 
   private async spentOn(work: () => Promise<unknown>): Promise<Spent> {
@@ -182,11 +197,27 @@ export class Calibrator {
     });
   }
 
-  private async generate(batch: number, promptTokens: number, maxTokens: number): Promise<void> {
-    const prompts = Array.from({ length: batch }, () => this.tokens(promptTokens));
-    // Prompts first, one after the other: the sequences then decode together from the start.
+  /** Sequences that decode together from their first token on: their prompts are cached, all but a page at most. */
+  private async generate(promptTokens: readonly number[], maxTokens: number): Promise<Spent> {
+    const prompts = promptTokens.map((count) => this.tokens(count));
     for (const prompt of prompts) await this.call(prompt, 1);
-    await Promise.all(prompts.map((prompt) => this.call(prompt, maxTokens)));
+    return this.spentOn(() => this.together(prompts, maxTokens));
+  }
+
+  /** One prefill step of several parts, the tokens before them cached. */
+  private async prefill(parts: readonly (readonly [tokens: number, before: number])[]): Promise<Spent> {
+    const before = parts.map(([, cached]) => this.tokens(cached));
+    for (const prompt of before) await this.call(prompt, 1);
+    const prompts = before.map((prompt, i) => [...prompt, ...this.tokens(parts[i]?.[0] ?? 0)]);
+    return this.spentOn(() => this.together(prompts, 1));
+  }
+
+  /** Calls that begin at once. */
+  private async together(prompts: readonly number[][], maxTokens: number): Promise<void> {
+    await this.engine.drain();
+    const calls = prompts.map((prompt) => this.call(prompt, maxTokens));
+    await this.engine.resume();
+    await Promise.all(calls);
   }
 
   /** A pass over rows whose records weigh nothing: the step that asks for it changes nothing. */
@@ -212,4 +243,8 @@ export class Calibrator {
       oldLogprob: zeros,
     };
   }
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[values.length >> 1] as number;
 }

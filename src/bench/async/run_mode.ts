@@ -52,6 +52,10 @@ export interface PieceResult extends AsyncPiece {
 
 const device = { maxSequences: 64, prefillTokens: 512, burst: 4, kvTokens: 131_072, microBatchTokens: 4096 } as const;
 const stepsPerQuantum = 8;
+/** The examples' own. The list ends after six updates: at 2e-2 what ages cost them shows more than the schedule. */
+const learningRate = 1e-3;
+/** A pass of training is cut at every layer, forward and backward, and before and after the head. */
+const passQuanta = 2 * asyncModel.num_hidden_layers + 2;
 const heldOutTasks = 64;
 const heldOutSamples = 2;
 
@@ -89,14 +93,15 @@ export async function runPiece(
 }
 
 /** What the virtual clock makes of a piece on a device of these costs. */
-export function predict({ seed, mode, latency }: AsyncPiece, { costs, quantumMs }: Calibration): VirtualResult {
+export function predict({ seed, mode, latency }: AsyncPiece, { costs, turnMs }: Calibration): VirtualResult {
   const { tasksPerUpdate, activeGroups, maxAge } = asyncWork;
   const interleaved = mode === "interleaved";
   const policy: DevicePolicy = { inFlight: interleaved ? "keep" : "drain", stepsPerQuantum };
-  const { maxSequences, prefillTokens, burst } = device;
+  const { maxSequences, prefillTokens, burst, microBatchTokens } = device;
   return new VirtualRun(virtualWorkload(seed, latency), {
     costs,
-    limits: { maxSequences, prefillTokens, burst, pageTokens, quantumMs },
+    turnMs,
+    limits: { maxSequences, prefillTokens, burst, pageTokens, microBatchTokens, passQuanta },
     device: policy,
     groups: { mode, tasksPerUpdate, activeGroups, maxAge: mode === "sync" ? 0 : maxAge },
     collects: interleaved,
@@ -120,7 +125,7 @@ function experimentOf({ seed, mode }: AsyncPiece): ExperimentConfig {
     model: { path: "model" },
     task: { dataset: "list" },
     rollout: { command: ["in-process"] },
-    train: { updates, tasksPerUpdate, groupSize, learningRate: 2e-2, microBatchTokens: device.microBatchTokens },
+    train: { updates, tasksPerUpdate, groupSize, learningRate, microBatchTokens: device.microBatchTokens },
     schedule: { mode, activeGroups, maxAge, stepsPerQuantum },
     store: { kind: "memory", checkpointEvery: updates },
   });

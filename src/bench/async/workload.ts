@@ -74,5 +74,5 @@ export function virtualWorkload(seed: number, latency: ToolLatency): VirtualWork
   const groups = Array.from({ length: asyncWork.groups }, (_, group) =>
     Array.from({ length: asyncWork.groupSize }, (_, sample) => turnsOf(seed, group, sample, latency)),
   );
-  return { groups };
+  return { groups, sharedTokens: asyncWork.promptTokens };
 }
