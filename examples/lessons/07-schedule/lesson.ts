@@ -73,7 +73,7 @@ function costsOf(run: LessonRun) {
     decodeSequence: per(sum(run, "device/decode_s"), replied),
     decodeContext: 0,
     action: 0,
-    trainGroup: 0,
+    trainPass: 0,
     trainToken: per(sum(run, "device/train_s"), read + replied),
     trainPairs: 0,
     optimizer: per(sum(run, "device/optimizer_s"), run.metrics.length),
@@ -85,7 +85,7 @@ function predict(run: LessonRun, mode: Mode, waitMs: number): VirtualResult {
   const interleaved = mode === "interleaved";
   return new VirtualRun(workload(run, waitMs), {
     costs: costsOf(run),
-    limits: { maxSequences: 32, prefillTokens: 512, burst: 4, pageTokens: 16, quantumMs: 1000 },
+    limits: { maxSequences: 32, prefillTokens: 512, burst: 4, pageTokens: 16, microBatchTokens: 2048, passQuanta: 1 },
     device: { inFlight: interleaved ? "keep" : "drain", stepsPerQuantum: 8 },
     groups: { mode, tasksPerUpdate, activeGroups, maxAge: mode === "sync" ? 0 : maxAge },
     collects: interleaved,

@@ -51,7 +51,7 @@ export function LessonPage(props: LessonPageProps): JSX.Element {
             place={i + 1}
             given={state.answers[exercise.key] ?? ""}
             verdict={state.verdicts[exercise.key]}
-            busy={state.active !== null}
+            busy={state.active !== null || !state.canStart}
             progress={state.active?.key === exercise.key ? progressText(state, exercise.key, say) : ""}
             fault={state.fault?.key === exercise.key ? state.fault : null}
             say={say}
@@ -91,7 +91,7 @@ function Experiments({
   return (
     <section class="ls-panel" aria-labelledby="ls-experiments">
       <h2 id="ls-experiments">{say("experiments")}</h2>
-      <Prose text={say("experimentsHow")} />
+      <Prose text={say(state.canStart ? "experimentsHow" : "noStart")} />
       <label class="ls-option">
         <input
           type="checkbox"
@@ -104,7 +104,12 @@ function Experiments({
       <ul class="ls-runs">
         {lesson.experiments.map((experiment) => (
           <li key={experiment.key}>
-            <button type="button" class="ls-button" disabled={busy} onClick={() => void session.run(experiment)}>
+            <button
+              type="button"
+              class="ls-button"
+              disabled={busy || !state.canStart}
+              onClick={() => void session.run(experiment)}
+            >
               {`${say("runThis")} ${say(experiment.key)}`}
             </button>
             <span role="status">{progressText(state, experiment.key, say)}</span>

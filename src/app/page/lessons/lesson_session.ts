@@ -32,6 +32,8 @@ export interface LessonState {
   readonly verdicts: Readonly<Record<string, Verdict | undefined>>;
   /** The run that the studio shows: the one that ended last, until another begins; null for none. */
   readonly latest: string | null;
+  /** False where the gateway shows a run that a command started, and starts no other. */
+  readonly canStart: boolean;
   /** Runs are tiny: a quick look at what a lesson does. */
   readonly tiny: boolean;
 }
@@ -53,6 +55,7 @@ export class LessonSession {
     answers: {},
     verdicts: {},
     latest: null,
+    canStart: true,
     tiny: false,
   };
 
@@ -69,6 +72,16 @@ export class LessonSession {
   subscribe(told: () => void): () => void {
     this.listeners.add(told);
     return () => this.listeners.delete(told);
+  }
+
+  /** Finds out whether runs can be started here. */
+  async look(): Promise<void> {
+    try {
+      const { can } = await this.read<{ can: { start: boolean } }>("/studio/api/run");
+      this.change({ canStart: can.start });
+    } catch (thrown) {
+      this.fail("", faultOf(thrown));
+    }
   }
 
   setTiny(tiny: boolean): void {

@@ -45,6 +45,7 @@ export function mountLessons(root: HTMLElement, options: LessonsOptions): { clos
   const { lesson } = published;
   const session = sessions.get(lesson.id) ?? new LessonSession(lesson, fetch);
   session.ask = fetch;
+  void session.look();
   sessions.set(lesson.id, session);
   if (options.room) link ??= new RoomLink(options.room);
   const place = lessons.indexOf(published);
