@@ -1,6 +1,4 @@
 import { adapterCheckpoint, openAdapters } from "../engine/adapter_files.ts";
-import { openDevice } from "../gpu/device.ts";
-import { deviceOptions } from "../gpu/device_options.ts";
 import { oneModelPlace } from "../io/adapter_base.ts";
 import { ModelFolder } from "../io/model_folder.ts";
 import { AdaptedModel } from "../model/lora/adapted_model.ts";
@@ -12,6 +10,7 @@ import { type Args, UsageError } from "./args.ts";
 import type { CommandContext } from "./command.ts";
 import { openMerged } from "./merged_weights.ts";
 import { readModelConfig } from "./model_place.ts";
+import { openHostDevice } from "./open_device.ts";
 
 /** What a supervised training trains, and how it is saved. */
 export interface SftPolicy {
@@ -55,7 +54,7 @@ async function openWhole({ args, platform }: CommandContext, folder: string, see
   const { files } = platform;
   const source = args.flag("init") ? null : await openMerged(files, folder);
   const config = source?.config ?? (await readModelConfig(files, folder));
-  const device = await openDevice(await platform.gpu(), deviceOptions(platform.env));
+  const device = await openHostDevice(platform);
   const std = { std: args.number("std"), embeddingStd: args.number("embedding-std") };
   const model =
     source === null ? Model.initialize(device, config, { seed, ...std }) : await Model.load(device, config, source);
@@ -71,7 +70,7 @@ async function openAdapter(
   const { files } = platform;
   const { base } = await oneModelPlace(files, folder);
   const source = await ModelFolder.open(files, base);
-  const device = await openDevice(await platform.gpu(), deviceOptions(platform.env));
+  const device = await openHostDevice(platform);
   const type = (args.text("weights") ?? "f32") as WeightType;
   const model = await Model.load(device, source.config, source, { type });
   const targets = args.list("lora-target");

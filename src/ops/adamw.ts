@@ -4,10 +4,13 @@ import type { PlanBuilder } from "../gpu/plan_builder.ts";
 import type { PlanValues } from "../gpu/plan_values.ts";
 import { maxElements, requireDims, type Tensor } from "../gpu/tensor.ts";
 import { wgsl } from "../gpu/wgsl.gen.ts";
-import { elementGrid, groupsOver } from "./grid.ts";
+import { byFours, elementGrid, groupsOver } from "./grid.ts";
 import { bindingWindows } from "./windows.ts";
 
-const adamwKernel = kernel("adamw", wgsl.adamw, "adamw");
+const kernels = {
+  one: kernel("adamw", wgsl.adamw, "adamw", ["params", "grads", "m", "v", "stats"]),
+  four: kernel("adamw", wgsl.adamw, "adamw_4", ["params_4", "grads_4", "m_4", "v_4", "stats"]),
+};
 
 /** What one AdamW step updates, and from what. */
 export interface AdamwIn {
@@ -53,17 +56,15 @@ export function adamw(plan: PlanBuilder, { params, grads, m, v, stats }: AdamwIn
   const [gradParts, mParts, vParts] = [grads, m, v].map((t) => bindingWindows(plan.device, t, windowBytes));
   const scalars = Object.fromEntries(adamwScalarNames.map((name) => [name, plan.scalar(`adamw.${name}`)]));
   for (const [i, window] of bindingWindows(plan.device, params, windowBytes).entries()) {
-    plan.dispatch(adamwKernel, {
-      tensors: {
-        params: window,
-        grads: gradParts?.[i] as Tensor,
-        m: mParts?.[i] as Tensor,
-        v: vParts?.[i] as Tensor,
-        stats,
-      },
-      scalars: { count: maxElements(window.shape), ...scalars },
+    const count = maxElements(window.shape);
+    const fours = byFours(plan.device, count);
+    const own = { params: window, grads: gradParts?.[i], m: mParts?.[i], v: vParts?.[i] } as Record<string, Tensor>;
+    const tensors = Object.fromEntries(Object.entries(own).map(([name, t]) => [fours ? `${name}_4` : name, t]));
+    plan.dispatch(fours ? kernels.four : kernels.one, {
+      tensors: { ...tensors, stats },
+      scalars: { count, ...scalars },
       constants: grid.constants,
-      workgroups: groupsOver(grid, window.shape),
+      workgroups: groupsOver(grid, [fours ? count / 4 : count]),
     });
   }
 }

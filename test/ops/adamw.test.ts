@@ -1,6 +1,7 @@
 /**
  * Cases: several steps against float64 AdamW with decay and clipping, in one binding and in windows; the norm over several
- * buffers; no clip, clip inactive and active; gradients with NaN, infinity or an overflowing norm change nothing.
+ * buffers; equal bits by fours and one by one; no clip, clip inactive and active; gradients with NaN, infinity or an
+ * overflowing norm change nothing.
  */
 import { describe, expect, it } from "#test";
 import { Rng, seedKey } from "../../src/core/rng.ts";
@@ -117,6 +118,14 @@ describe("gradNorm and adamw", () => {
       });
     }
   }
+
+  it("gives a parameter the same bits whether it is handled alone or with three others", async () => {
+    const device = await testDevice();
+    const [start, gradient] = [normals(1003, 1), normals(1003, 2)];
+    const alone = await train(device, start, [gradient], 0);
+    const fours = await train(device, start.slice(0, 1000), [gradient.slice(0, 1000)], 0);
+    for (const key of ["params", "m", "v"] as const) expect(alone.state[key].slice(0, 1000)).toEqual(fours.state[key]);
+  });
 
   for (const [name, spoil, notFinite] of [
     ["NaN", (g: Float32Array) => g.fill(Number.NaN, 4999, 5000), 1],
