@@ -15,23 +15,28 @@ interface WorkerScope {
   addEventListener(type: "message", receive: (event: MessageEvent) => void): void;
 }
 
-/** Answers a program's requests to its gateway. */
-export type GatewayFetch = (gateway: NonNullable<AgentStart["gateway"]>) => (request: Request) => Promise<Response>;
+/** What a program needs of the code around it. */
+export interface ProgramTools {
+  /** Runs a module by its address; resolves when it has been evaluated. */
+  load(script: string): Promise<unknown>;
+  /** The fetch of requests to the program's gateway. */
+  connect(gateway: NonNullable<AgentStart["gateway"]>): (request: Request) => Promise<Response>;
+}
 
 /**
  * Runs the script that the first message names in this worker as a process would: `process`, a console that is its
  * output, an end when nothing is left to do. The script itself is an unchanged bundle.
  */
-export function runWorkerProgram(connect: GatewayFetch): void {
+export function runWorkerProgram(tools: ProgramTools): void {
   const scope = globalThis as unknown as WorkerScope;
   let running: WorkerProcess | null = null;
   scope.addEventListener("message", ({ data }: MessageEvent<AgentStart | AgentSignal>) => {
     if (data.kind === "agent_signal") running?.signal(data.signal);
-    else if (data.kind === "agent_start") running ??= begin(data, (report) => scope.postMessage(report), connect);
+    else if (data.kind === "agent_start") running ??= begin(data, (report) => scope.postMessage(report), tools);
   });
 }
 
-function begin(start: AgentStart, report: (message: AgentReport) => void, connect: GatewayFetch): WorkerProcess {
+function begin(start: AgentStart, report: (message: AgentReport) => void, tools: ProgramTools): WorkerProcess {
   const running = workerProcess(start, report);
   const work = new PendingWork();
   Object.assign(globalThis, { process: running.process, global: globalThis });
@@ -40,7 +45,7 @@ function begin(start: AgentStart, report: (message: AgentReport) => void, connec
     (stream === "stdout" ? stdout : stderr).write(text);
   });
   const { gateway } = start;
-  const send = gateway === null ? null : connect(gateway);
+  const send = gateway === null ? null : tools.connect(gateway);
   work.watchFetch((request) =>
     send !== null && gateway !== null && request.url.startsWith(gateway.url) ? send(request) : null,
   );
@@ -53,13 +58,13 @@ function begin(start: AgentStart, report: (message: AgentReport) => void, connec
     event.preventDefault();
     running.crash(event.reason, "unhandledRejection");
   });
-  void run(start.script, running, work);
+  void run(tools.load(start.script), running, work);
   return running;
 }
 
-async function run(script: string, running: WorkerProcess, work: PendingWork): Promise<void> {
+async function run(loading: Promise<unknown>, running: WorkerProcess, work: PendingWork): Promise<void> {
   let isLoaded = false;
-  const loaded = import(/* @vite-ignore */ script).then(
+  const loaded = loading.then(
     () => {
       isLoaded = true;
     },
