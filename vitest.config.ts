@@ -13,7 +13,14 @@ const page = ["test/page/**/*.test.ts"];
 /** Tests that run other people's agents, which a folder of its own installs: npm run test:harness. */
 const harness = ["test/harness/*.test.ts"];
 /** Packages the device tests reach; bundled for the browser before it starts, because a late one reloads the page. */
-const browserPackages = ["@noble/hashes/sha2.js", "fast-check", "zod"];
+const browserPackages = [
+  "@huggingface/jinja",
+  "@huggingface/tokenizers",
+  "@mlc-ai/web-xgrammar",
+  "@noble/hashes/sha2.js",
+  "fast-check",
+  "zod",
+];
 
 export default defineConfig({
   test: {

@@ -4,7 +4,9 @@ import { serveEngine } from "../engine/engine_port.ts";
 import { openLocalEngine } from "../engine/open_local_engine.ts";
 import { readTuning } from "../engine/tuning_file.ts";
 import { deviceOptions } from "../gpu/device_options.ts";
-import { xgrammar } from "./load_xgrammar.ts";
+import type { ConstraintCompiler } from "../schema/token_constraint.ts";
+import type { TokenizerFiles } from "../schema/tokenizer_files.ts";
+import { GrammarClient } from "../text/grammar/grammar_client.ts";
 import type { EngineWorkerHello, EngineWorkerStart } from "./open_engine.ts";
 
 const port = platform.workerPort();
@@ -17,13 +19,22 @@ port.onMessage((message) => {
   void open(start).then((hello) => port.post(hello));
 });
 
+let grammars: ConstraintCompiler | null = null;
+
+/** Grammars of this engine's model, in a worker of theirs; a device that is opened again has the same. */
+function constraints(files: () => Promise<TokenizerFiles>, vocabSize: number): ConstraintCompiler {
+  const spawn = () => platform.spawnWorker(new URL("./grammar_worker.ts", import.meta.url));
+  grammars ??= new GrammarClient({ spawn, files, vocabSize, clock: platform.clock });
+  return grammars;
+}
+
 async function open({ options }: EngineWorkerStart): Promise<EngineWorkerHello> {
   try {
     const gpu = await platform.gpu();
     const { files, clock, env } = platform;
     // A tab has no folder of the user's; nothing is tuned there.
     const tuning = "cacheFolder" in platform ? await readTuning(files, platform.cacheFolder) : {};
-    const host = { gpu, files, clock, device: { ...deviceOptions(env), tuning }, grammars: xgrammar };
+    const host = { gpu, files, clock, device: { ...deviceOptions(env), tuning }, constraints };
     serveEngine(await openLocalEngine(host, options), port);
     return { kind: "engine_ready" };
   } catch (thrown) {

@@ -24,7 +24,7 @@ export const xgrammar: GrammarLibrary = {
 };
 
 /**
- * The library ships as a script that leaves itself on globalThis and, outside a page, looks for `location` where modules
+ * The library ships as a script that, where it is run as it is, leaves itself on globalThis and, outside a page, looks for `location` where modules
  * have `import.meta.url`: it gets one while it starts. Another query makes another instance. It also takes the console's
  * functions as it finds them then, for a log of its own whose warnings stand in the way of a command's output.
  */
@@ -39,8 +39,8 @@ async function load(): Promise<Xgrammar> {
   console.log = keptQuiet(log);
   console.error = keptQuiet(error);
   try {
-    await (again === null ? import("@mlc-ai/web-xgrammar") : import(again));
-    const library = (globalThis as unknown as { xgrammar: Xgrammar }).xgrammar;
+    const module = (await (again === null ? import("@mlc-ai/web-xgrammar") : import(again))) as Loaded;
+    const library = libraryOf(module);
     // Its WebAssembly starts with the first use.
     (await library.Grammar.builtinJSONGrammar()).dispose();
     return library;
@@ -49,6 +49,15 @@ async function load(): Promise<Xgrammar> {
     if (lacking && prior) Object.defineProperty(globalThis, "location", prior);
     else if (lacking) Reflect.deleteProperty(globalThis, "location");
   }
+}
+
+/** What its import gives. */
+type Loaded = Partial<Xgrammar> & { readonly default?: Partial<Xgrammar> };
+
+/** A bundler takes the script for a module with exports; a runtime that runs it as it is finds it on globalThis. */
+function libraryOf(module: Loaded): Xgrammar {
+  const places = [module, module.default, (globalThis as { xgrammar?: Partial<Xgrammar> }).xgrammar];
+  return places.find((place) => place?.GrammarCompiler !== undefined) as Xgrammar;
 }
 
 /** Writes what is not of the library's log, of which the last line is what it ended with. */

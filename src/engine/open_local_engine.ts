@@ -10,9 +10,8 @@ import { Model } from "../model/model.ts";
 import type { Decoder } from "../model/policy.ts";
 import type { Files } from "../schema/files.ts";
 import type { LoraConfig } from "../schema/lora.ts";
+import type { ConstraintCompiler } from "../schema/token_constraint.ts";
 import type { TokenizerFiles } from "../schema/tokenizer_files.ts";
-import { GrammarConstraints } from "../text/grammar/grammar_constraints.ts";
-import type { GrammarLibrary } from "../text/grammar/library.ts";
 import { Tokenizer } from "../text/tokenizer.ts";
 import { adapterMoments, openAdapters } from "./adapter_files.ts";
 import { criticMoments, openCriticModel } from "./critic_files.ts";
@@ -31,8 +30,8 @@ export interface EngineHost {
   readonly clock: Clock;
   /** How the device is opened, besides what the options of the engine leave off. */
   readonly device?: DeviceOptions;
-  /** What makes replies follow a grammar; without it a request for one is refused. */
-  readonly grammars?: GrammarLibrary;
+  /** What makes replies follow a grammar, for a tokenizer and the rows of a head; without it such requests are refused. */
+  readonly constraints?: (files: () => Promise<TokenizerFiles>, vocabSize: number) => ConstraintCompiler;
 }
 
 /**
@@ -97,8 +96,7 @@ async function openParts(
     const valueHeads = await openValueHeads(host.files, model, options, state);
     const { decodeText, files } = text;
     const { vocabSize } = model.description;
-    const { grammars } = host;
-    const constraints = files && grammars && new GrammarConstraints(files, vocabSize, grammars);
+    const constraints = files && host.constraints?.(files, vocabSize);
     const parts = new ModelParts({
       ...{ model, adapters, reference, critic, valueHeads, options, decodeText, constraints: constraints ?? undefined },
       clock: host.clock,

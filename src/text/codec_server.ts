@@ -15,8 +15,8 @@ export interface AdditionCodec extends Pick<ChatCodec, "encodeText"> {
 /** Token ids that are kept of prompts that begin a conversation. */
 const keptIds = 2_000_000;
 
-/** Characters of messages and tools that are kept at the worker's end: those of some hundred long conversations. */
-const keptCharacters = 32_000_000;
+/** Bytes of messages and tools that are kept at the worker's end: those of some hundred long conversations. */
+const keptBytes = 32_000_000;
 
 /** Prompts that begin conversations: the rollouts of a group all begin with the same one. The oldest leave first. */
 class FirstPrompts {
@@ -86,8 +86,8 @@ class CodecServer {
   }
 }
 
-/** Answers an owner's calls with `codec`, one after the other; `kept`: characters of messages and tools that stay here. */
-export function serveCodec(codec: AdditionCodec, port: WorkerPort, kept: number = keptCharacters): void {
+/** Answers an owner's calls with `codec`, one after the other; `kept`: bytes of messages and tools that stay here. */
+export function serveCodec(codec: AdditionCodec, port: WorkerPort, kept: number = keptBytes): void {
   const server = new CodecServer(codec, kept);
   port.onMessage((message) => {
     const { kind, number, calls } = message as CodecCalls;

@@ -21,16 +21,16 @@ export class SentObjects {
   }
 }
 
-/** Characters of texts in a JSON value, and some for every object. */
+/** Bytes, about, of the objects of a JSON value: a short message takes as many as a page of text. */
 function sizeOf(value: unknown): number {
-  if (typeof value === "string") return value.length;
-  if (typeof value !== "object" || value === null) return 1;
-  let size = 32;
+  if (typeof value === "string") return value.length + 24;
+  if (typeof value !== "object" || value === null) return 8;
+  let size = 200;
   for (const [key, inner] of Object.entries(value)) size += key.length + sizeOf(inner);
   return size;
 }
 
-/** The receiving end: it keeps the objects used lately, `limit` to twice `limit` characters of them. */
+/** The receiving end: it keeps the objects used lately, `limit` to twice `limit` bytes of them. */
 export class ReceivedObjects {
   private readonly limit: number;
   private recent = new Map<number, object>();
