@@ -1,32 +1,26 @@
 /**
  * The studio in Chromium, on a real gateway with a SQLite store of 10,000 rollouts. Plan: opening the table, scrolling and
  * filtering without long tasks; a rollout of 200 calls; hostile text stays text everywhere, in reports too; forks, other
- * rewards, colours, copying; keys alone; light and dark, English and Korean; nothing from elsewhere; screenshots of every
- * view where LEYDEN_SCREENSHOTS names a folder.
+ * rewards, colours, copying; keys alone; nothing from elsewhere.
  */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { groupSize, hostile, hostileRollout, longRollout } from "./support/recorded_run.ts";
+import { StudioBrowser } from "./support/studio_browser.ts";
 import { type StudioSite, serveStudio } from "./support/studio_site.ts";
 
 const groups = 1250;
-const screenshots = process.env.LEYDEN_SCREENSHOTS ?? "";
 
 let site: StudioSite;
-let browser: Browser;
+let browser: StudioBrowser;
 const folder = mkdtempSync(join(tmpdir(), "leyden-report-"));
-const problems: string[] = [];
-const foreign: string[] = [];
 
 beforeAll(async () => {
   site = await serveStudio(groups);
-  browser = await chromium.launch({
-    executablePath: process.env.LEYDEN_CHROMIUM ?? "/usr/bin/chromium",
-    args: ["--no-sandbox", "--disable-background-networking"],
-  });
+  browser = await StudioBrowser.launch(site.url);
 }, 240_000);
 
 afterAll(async () => {
@@ -35,35 +29,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-function watch(context: BrowserContext): void {
-  context.on("console", (message) => {
-    if (message.type() === "error" || message.type() === "warning") problems.push(message.text());
-  });
-  context.on("weberror", (error) => problems.push(String(error.error())));
-  context.on("request", (request) => {
-    const url = request.url();
-    if (!url.startsWith(site.url) && !/^(data|blob|file):/.test(url)) foreign.push(url);
-  });
-}
-
-async function open(hash: string, o: { dark?: boolean; language?: string } = {}): Promise<Page> {
-  const context = await browser.newContext({
-    viewport: { width: 1440, height: 900 },
-    colorScheme: o.dark ? "dark" : "light",
-    acceptDownloads: true,
-  });
-  watch(context);
-  const page = await context.newPage();
-  await page.addInitScript(() => {
-    const longest = { ms: 0 };
-    Object.assign(globalThis, { longest });
-    new PerformanceObserver((list) => {
-      for (const { duration } of list.getEntries()) longest.ms = Math.max(longest.ms, duration);
-    }).observe({ entryTypes: ["longtask"] });
-  });
-  await page.goto(`${site.url}/studio/?k=admin&language=${o.language ?? "en"}${hash}`);
-  return page;
-}
+const open = (hash: string): Promise<Page> => browser.open(hash);
 
 const longTask = (page: Page): Promise<number> =>
   page.evaluate(() => (globalThis as unknown as { longest: { ms: number } }).longest.ms);
@@ -155,8 +121,8 @@ describe("ten thousand rollouts", () => {
   it("show one of 200 calls in under a second", async () => {
     const page = await open("#/");
     await page.getByRole("figure").first().waitFor();
-    let ms = Number.POSITIVE_INFINITY;
-    for (let i = 0; i < 3 && ms >= 1000; i++) {
+    const passes: number[] = [];
+    while (passes.length < 3 && Math.min(...passes) >= 1000) {
       await page.evaluate(() => {
         location.hash = "#/timeline";
       });
@@ -167,13 +133,13 @@ describe("ten thousand rollouts", () => {
         while (document.querySelectorAll(".st-tokens .st-token").length < 40) await new Promise(requestAnimationFrame);
         return performance.now() - start;
       }, longRollout);
-      ms = Math.min(ms, once);
+      passes.push(Math.round(once));
     }
-    console.log(`200 calls ${ms.toFixed(0)} ms`);
+    console.log(`a rollout of 200 calls: ${passes.join(", ")} ms`);
     expect(await page.getByRole("navigation", { name: "Calls of this rollout" }).getByRole("listitem").count()).toBe(
       200,
     );
-    expect(ms).toBeLessThan(1000);
+    expect(Math.min(...passes)).toBeLessThan(1000);
     await page.goto(`${site.url}/studio/?k=admin#/rollouts/${longRollout}/${longRollout}-199`);
     await page.getByRole("button", { name: /show the \d+ shared tokens/ }).click();
     await page.getByRole("region", { name: "Prompt tokens" }).getByText("Work", { exact: true }).first().waitFor();
@@ -298,41 +264,7 @@ describe("by keys alone", () => {
   });
 });
 
-const views: readonly (readonly [name: string, hash: string, heading: string])[] = [
-  ["overview", "#/", "Reward"],
-  ["rollouts", "#/rollouts", "g001249-s7"],
-  ["rollout", "#/rollouts/g000043-s0", "g000043-s0-1"],
-  ["long_rollout", `#/rollouts/${longRollout}/${longRollout}-12`, `${longRollout}-12`],
-  ["hostile_rollout", `#/rollouts/${hostileRollout}`, "hostile-call"],
-  ["group", "#/groups/g000043", "pens-43"],
-  ["device", "#/timeline", "−30 s"],
-  ["compare", "#/compare?run=calc-seed-2", "train.learningRate"],
-];
-
-describe.each([
-  ["light", "en"],
-  ["dark", "ko"],
-])("every view, %s, %s", (scheme, language) => {
-  it.each(views)("%s", async (name, hash, text) => {
-    const page = await open(hash, { dark: scheme === "dark", language });
-    if (name === "overview" || name === "device") await page.getByRole("img").first().waitFor();
-    else await page.getByText(text, { exact: true }).first().waitFor();
-    await page.waitForTimeout(400);
-    expect(await page.locator(".st-error[role=alert]").count()).toBe(0);
-    // The page itself never scrolls sideways.
-    expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
-    if (screenshots !== "") {
-      mkdirSync(screenshots, { recursive: true });
-      await page.screenshot({
-        path: join(screenshots, `studio_${name}_${scheme}_${language}.png`),
-        fullPage: name !== "rollouts",
-      });
-    }
-    await page.context().close();
-  });
-});
-
 it("asks nobody else, and says nothing in the console", () => {
-  expect(foreign).toEqual([]);
-  expect(problems).toEqual([]);
+  expect(browser.foreign).toEqual([]);
+  expect(browser.problems).toEqual([]);
 });

@@ -20,8 +20,3 @@ export function textsOf(language: Language): Say {
       ? table[key]
       : table[key].replace(/\{(\w+)\}/g, (place, name: string) => String(values[name] ?? place));
 }
-
-/** True when there is a text of this name; then it may be said. */
-export function isText(key: string): key is TextKey {
-  return Object.hasOwn(english, key);
-}

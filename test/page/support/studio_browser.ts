@@ -1,0 +1,59 @@
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+
+/** A Chromium that opens a studio, and what went wrong in it. */
+export class StudioBrowser {
+  /** Errors and warnings of pages. */
+  readonly problems: string[] = [];
+  /** Addresses that were asked and are not the studio's own. */
+  readonly foreign: string[] = [];
+  private readonly browser: Browser;
+  private readonly url: string;
+
+  private constructor(browser: Browser, url: string) {
+    this.browser = browser;
+    this.url = url;
+  }
+
+  static async launch(url: string): Promise<StudioBrowser> {
+    const browser = await chromium.launch({
+      executablePath: process.env.LEYDEN_CHROMIUM ?? "/usr/bin/chromium",
+      args: ["--no-sandbox", "--disable-background-networking"],
+    });
+    return new StudioBrowser(browser, url);
+  }
+
+  /** A place of the studio in a context of its own; it notes its longest task. */
+  async open(hash: string, o: { dark?: boolean; language?: string } = {}): Promise<Page> {
+    const context = await this.browser.newContext({
+      viewport: { width: 1440, height: 900 },
+      colorScheme: o.dark ? "dark" : "light",
+      acceptDownloads: true,
+    });
+    this.watch(context);
+    const page = await context.newPage();
+    await page.addInitScript(() => {
+      const longest = { ms: 0 };
+      Object.assign(globalThis, { longest });
+      new PerformanceObserver((list) => {
+        for (const { duration } of list.getEntries()) longest.ms = Math.max(longest.ms, duration);
+      }).observe({ entryTypes: ["longtask"] });
+    });
+    await page.goto(`${this.url}/studio/?k=admin&language=${o.language ?? "en"}${hash}`);
+    return page;
+  }
+
+  close(): Promise<void> {
+    return this.browser.close();
+  }
+
+  private watch(context: BrowserContext): void {
+    context.on("console", (message) => {
+      if (message.type() === "error" || message.type() === "warning") this.problems.push(message.text());
+    });
+    context.on("weberror", (error) => this.problems.push(String(error.error())));
+    context.on("request", (request) => {
+      const url = request.url();
+      if (!url.startsWith(this.url) && !/^(data|blob|file):/.test(url)) this.foreign.push(url);
+    });
+  }
+}
