@@ -76,7 +76,9 @@ function measurementOf(result: PieceResult): Measurement {
       predicted_s: predicted.seconds,
       predicted_error: predicted.seconds / seconds - 1,
       predicted_device_s: predicted.deviceSeconds,
-      costs_ms: { ...calibration.costs, quantum: calibration.quantumMs },
+      costs_ms: { ...calibration.costs, turn: calibration.turnMs },
+      predicted_prompt_tokens: predicted.promptTokens,
+      predicted_decode_steps: predicted.decodeSteps,
     },
   };
 }

@@ -21,6 +21,8 @@ export type VirtualRollout = readonly VirtualTurn[];
 /** A list of groups, to be trained to its end. */
 export interface VirtualWorkload {
   readonly groups: readonly (readonly VirtualRollout[])[];
+  /** Tokens that the first prompts of a group's rollouts have in common; default none. */
+  readonly sharedTokens?: number;
 }
 
 /** How a virtual run is made. */
@@ -29,6 +31,8 @@ export interface VirtualRunOptions {
   readonly limits: DeviceLimits;
   readonly device: DevicePolicy;
   readonly groups: GroupPolicy;
+  /** From a reply to the next call of an agent whose tool takes no time. */
+  readonly turnMs?: number;
   /** Whether gradients of finished groups are begun before their batch is complete. */
   readonly collects: boolean;
 }
@@ -37,6 +41,9 @@ export interface VirtualRunOptions {
 export interface VirtualResult {
   readonly seconds: number;
   readonly deviceSeconds: Record<keyof BusyTime | "idle", number>;
+  /** Prompt tokens computed, and decode steps. */
+  readonly promptTokens: number;
+  readonly decodeSteps: number;
   /** Largest age of a trained group, in updates. */
   readonly maxAge: number;
   readonly updates: number;
@@ -52,9 +59,9 @@ interface Agent {
   readonly group: VirtualGroup;
   readonly rollout: VirtualRollout;
   turn: number;
-  /** Tokens of its conversation, and the version under which they were computed last. */
+  /** Tokens of its conversation, and the version under which they can be found; null when weights changed over them. */
   tokens: number;
-  version: number;
+  version: number | null;
 }
 
 /**
@@ -63,6 +70,7 @@ interface Agent {
  */
 export class VirtualRun {
   private readonly options: VirtualRunOptions;
+  private readonly sharedTokens: number;
   private readonly schedule: GroupSchedule<VirtualGroup>;
   private readonly device: VirtualDevice;
   private readonly fresh: VirtualGroup[];
@@ -76,10 +84,11 @@ export class VirtualRun {
 
   constructor(workload: VirtualWorkload, options: VirtualRunOptions) {
     this.options = options;
+    this.sharedTokens = workload.sharedTokens ?? 0;
     this.fresh = workload.groups.map((rollouts, index) => ({ index, rollouts, left: rollouts.length }));
     this.schedule = new GroupSchedule(options.groups, this.fresh.length);
     const { costs, limits, device } = options;
-    this.device = new VirtualDevice(costs, limits, device, (call) => this.answered(call));
+    this.device = new VirtualDevice(costs, limits, device, (call, version) => this.answered(call, version));
   }
 
   /** Runs to the end of the list. */
@@ -92,12 +101,13 @@ export class VirtualRun {
       if (next === undefined) break;
       this.device.nowMs = Math.max(this.device.nowMs, next.atMs);
     }
-    const { nowMs, busyMs } = this.device;
+    const { nowMs, busyMs, promptTokens, decodeSteps } = this.device;
     const busy = Object.entries(busyMs).map(([kind, ms]) => [kind, ms / 1000] as const);
     const idle = nowMs / 1000 - busy.reduce((sum, [, seconds]) => sum + seconds, 0);
     return {
       seconds: nowMs / 1000,
       deviceSeconds: { ...Object.fromEntries(busy), idle } as VirtualResult["deviceSeconds"],
+      ...{ promptTokens, decodeSteps },
       maxAge: this.maxAge,
       updates: this.schedule.updates,
     };
@@ -105,6 +115,7 @@ export class VirtualRun {
 
   /** Calls whose agents are done with their tools. */
   private wake(): void {
+    const { sharedTokens } = this;
     while (this.sleeping[0] !== undefined && this.sleeping[0].atMs <= this.device.nowMs) {
       const { agent, id } = this.sleeping.shift() as (typeof this.sleeping)[number];
       const turn = agent.rollout[agent.turn] as VirtualTurn;
@@ -112,22 +123,25 @@ export class VirtualRun {
         id,
         promptTokens: agent.tokens + turn.promptTokens,
         replyTokens: turn.replyTokens,
-        cachedTokens: agent.tokens,
+        // Nothing is computed from the last token drawn before it is a prompt's.
+        cachedTokens: Math.max(0, agent.tokens - 1),
         version: agent.version,
+        ...(sharedTokens === 0 ? {} : { shared: { key: `${agent.group.index}`, tokens: sharedTokens } }),
       });
       agent.tokens += turn.promptTokens + turn.replyTokens;
     }
   }
 
   private sleep(agent: Agent, id: string): void {
-    const atMs = this.device.nowMs + (agent.rollout[agent.turn] as VirtualTurn).toolMs;
+    const between = agent.turn === 0 ? 0 : (this.options.turnMs ?? 0);
+    const atMs = this.device.nowMs + between + (agent.rollout[agent.turn] as VirtualTurn).toolMs;
     const place = this.sleeping.findIndex((s) => s.atMs > atMs);
     this.sleeping.splice(place < 0 ? this.sleeping.length : place, 0, { atMs, agent, id });
   }
 
-  private answered({ id }: VirtualCall): void {
+  private answered({ id }: VirtualCall, version: number | null): void {
     const agent = this.agents.get(id) as Agent;
-    agent.version = this.device.version;
+    agent.version = version;
     agent.turn++;
     if (agent.turn < agent.rollout.length) {
       this.sleep(agent, id);
@@ -147,11 +161,7 @@ export class VirtualRun {
     if (batch === null || (this.options.collects && !batch.every((g) => this.isCollected(g)))) return;
     this.updating = true;
     for (const group of batch) this.maxAge = Math.max(this.maxAge, this.schedule.ageOf(group));
-    if (!this.options.collects)
-      this.device.accumulate(
-        batch.reduce((ms, g) => ms + this.trainMs(g), 0),
-        () => {},
-      );
+    if (!this.options.collects) this.device.accumulate(this.passesOf(batch.flatMap((g) => g.rollouts)), () => {});
     this.device.update(() => {
       this.updating = false;
       this.schedule.updated(batch);
@@ -169,7 +179,7 @@ export class VirtualRun {
     if (group === null) return;
     this.schedule.collect(group);
     this.collecting = true;
-    this.device.accumulate(this.trainMs(group), () => {
+    this.device.accumulate(this.passesOf(group.rollouts), () => {
       this.collecting = false;
       this.collected.add(group);
       this.react();
@@ -186,12 +196,17 @@ export class VirtualRun {
     }
   }
 
-  /** A rollout is one row of all its tokens. */
-  private trainMs({ rollouts }: VirtualGroup): number {
-    const { trainGroup, trainToken, trainPairs } = this.options.costs;
-    const lengths = rollouts.map((r) => r.reduce((n, t) => n + t.promptTokens + t.replyTokens, 0));
-    const tokens = lengths.reduce((a, b) => a + b, 0);
-    const pairs = lengths.reduce((n, length) => n + (length * length) / 2, 0);
-    return trainGroup + trainToken * tokens + (trainPairs * pairs) / 1000;
+  /** What the micro-batches of some rollouts take, each a row of all its tokens, packed in their order. */
+  private passesOf(rollouts: readonly VirtualRollout[]): number[] {
+    const { costs, limits } = this.options;
+    const passes: { tokens: number; pairs: number }[] = [];
+    for (const rollout of rollouts) {
+      const length = rollout.reduce((n, t) => n + t.promptTokens + t.replyTokens, 0);
+      const open = passes.at(-1);
+      const pairs = (length * length) / 2 / 1000;
+      if (open === undefined || open.tokens + length > limits.microBatchTokens) passes.push({ tokens: length, pairs });
+      else Object.assign(open, { tokens: open.tokens + length, pairs: open.pairs + pairs });
+    }
+    return passes.map((p) => costs.trainPass + costs.trainToken * p.tokens + costs.trainPairs * p.pairs);
   }
 }

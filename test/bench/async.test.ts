@@ -58,19 +58,37 @@ describe("the list of work", () => {
 });
 
 describe("predict", () => {
+  it("counts the prompt tokens that the engine computes in a sync run: what it measured for seed 1", () => {
+    const costs = {
+      ...{ prefillStep: 1, prefillToken: 0, prefillPairs: 0, decodeStep: 1, decodeSequence: 0, decodeContext: 0 },
+      ...{ action: 0, trainPass: 1, trainToken: 0, trainPairs: 0, optimizer: 1 },
+    };
+    for (const latency of ["tools", "zero"] as const) {
+      expect(predict({ seed: 1, mode: "sync", latency }, { costs, turnMs: 0 }).promptTokens).toBe(133_672);
+    }
+  });
+
   it("orders the modes as they are meant to be, on a device that is about as slow as the tools", () => {
     const costs = {
-      ...{ prefillStep: 3, prefillToken: 0.03, prefillPairs: 0.15 },
-      ...{ decodeStep: 1.5, decodeSequence: 0.04, decodeContext: 0.25, action: 0.4 },
-      ...{ trainGroup: 8, trainToken: 0.04, trainPairs: 0.15, optimizer: 15 },
+      ...{ prefillStep: 2, prefillToken: 0.02, prefillPairs: 0.1 },
+      ...{ decodeStep: 0.7, decodeSequence: 0.02, decodeContext: 1, action: 0.2 },
+      ...{ trainPass: 4, trainToken: 0.05, trainPairs: 0.13, optimizer: 6 },
     };
-    const run = (mode: "sync" | "collocated" | "interleaved") =>
-      predict({ seed: 1, mode, latency: "tools" }, { costs, quantumMs: 40 });
+    const run = (mode: "sync" | "collocated" | "interleaved") => {
+      const all = [1, 2, 3].map((seed) => predict({ seed, mode, latency: "tools" }, { costs, turnMs: 2 }));
+      const sum = (of: (one: (typeof all)[number]) => number): number => all.reduce((total, one) => total + of(one), 0);
+      return {
+        seconds: sum((one) => one.seconds),
+        idle: sum((one) => one.deviceSeconds.idle / one.seconds) / all.length,
+        updates: all.map((one) => one.updates),
+        maxAge: Math.max(...all.map((one) => one.maxAge)),
+      };
+    };
     const [sync, collocated, interleaved] = [run("sync"), run("collocated"), run("interleaved")];
     expect(sync.seconds / collocated.seconds).toBeGreaterThan(1.5);
     expect(collocated.seconds / interleaved.seconds).toBeGreaterThan(1.2);
-    expect(interleaved.deviceSeconds.idle / interleaved.seconds).toBeLessThan(0.05);
-    expect([sync.updates, collocated.updates, interleaved.updates]).toEqual([6, 6, 6]);
+    expect(interleaved.idle).toBeLessThan(0.05);
+    for (const { updates } of [sync, collocated, interleaved]) expect(updates).toEqual([6, 6, 6]);
     expect(sync.maxAge).toBe(0);
     expect(interleaved.maxAge).toBeLessThanOrEqual(asyncWork.maxAge);
   });

@@ -150,10 +150,10 @@ export class Calibrator {
     const values: number[] = [];
     let optimizerMs = 0;
     for (const [rows, tokens] of trainShapes) {
-      const spent = await this.spentOn(() => this.gradients(rows, tokens));
+      const all = await this.repeated(() => this.spentOn(() => this.gradients(rows, tokens)));
       features.push([1, rows * tokens, (rows * tokens * tokens) / 2 / 1000]);
-      values.push(spent.trainMs);
-      optimizerMs += spent.optimizerMs / trainShapes.length;
+      values.push(median(all.map((spent) => spent.trainMs)));
+      optimizerMs += median(all.map((spent) => spent.optimizerMs)) / trainShapes.length;
     }
     const [trainPass = 0, trainToken = 0, trainPairs = 0] = fitCosts(features, values);
     return { trainPass, trainToken, trainPairs, optimizer: optimizerMs };
