@@ -1,0 +1,145 @@
+import type { Database, SAHPoolUtil, Sqlite3Static } from "@sqlite.org/sqlite-wasm";
+import { EnvironmentError, FormatError } from "../core/errors.ts";
+import { absolutePath } from "./path_segments.ts";
+
+/** Databases as files: in the pool in the origin's private file system, or in memory. */
+export interface DatabaseFiles {
+  /** False where databases last as long as the worker. */
+  readonly isDurable: boolean;
+  /** Makes room for one more database; before it is connected to, which cannot wait. */
+  reserve(): Promise<void>;
+  exists(path: string): boolean;
+  /** A closed or open database as the bytes of a SQLite file. @throws FormatError "file_missing" */
+  exportFile(path: string): Uint8Array;
+  /** Puts a SQLite file at a path, over what is there. @throws FormatError "store_file" when it is none */
+  importFile(path: string, bytes: Uint8Array): Promise<void>;
+  remove(path: string): void;
+  connect(path: string): Database;
+  /** A connection is about to be closed. */
+  closing(path: string, database: Database): void;
+}
+
+/** Slots of the pool per database: itself, its journal, a temporary file. */
+const slotsPerDatabase = 3;
+const poolOptions = {
+  name: "leyden-sqlite",
+  initialCapacity: 2 * slotsPerDatabase,
+  preserveOnInitFailure: true,
+  forceReinitIfPreviouslyFailed: true,
+};
+/** A tab that has just been closed or loaded anew may hold the pool a moment longer. */
+const poolTries = 20;
+const poolWaitMs = 150;
+
+function missing(path: string): FormatError {
+  return new FormatError("file_missing", `There is no database ${path}.`, { do: "Check the path." });
+}
+
+function noDatabase(path: string, cause?: unknown): FormatError {
+  return new FormatError("store_file", `What was given as ${path} is no SQLite database.`, {
+    do: "Choose the store.sqlite of a run.",
+    cause,
+  });
+}
+
+const magic = "SQLite format 3\0";
+
+function requireDatabase(path: string, bytes: Uint8Array): void {
+  if (new TextDecoder("latin1").decode(bytes.subarray(0, magic.length)) !== magic) throw noDatabase(path);
+}
+
+/** Databases in the pool. */
+export function poolFiles(pool: SAHPoolUtil): DatabaseFiles {
+  const has = (path: string): boolean => pool.getFileNames().includes(absolutePath(path));
+  return {
+    isDurable: true,
+    connect(path) {
+      const database = new pool.OpfsSAHPoolDb(absolutePath(path));
+      // One connection only, so that a write-ahead log needs no shared memory, which browsers do not offer here.
+      database.exec("PRAGMA locking_mode = EXCLUSIVE");
+      return database;
+    },
+    closing() {},
+    async reserve() {
+      await pool.reserveMinimumCapacity(Number(pool.getFileCount()) + slotsPerDatabase);
+    },
+    exists: has,
+    exportFile(path) {
+      if (!has(path)) throw missing(path);
+      return pool.exportFile(absolutePath(path));
+    },
+    async importFile(path, bytes) {
+      requireDatabase(path, bytes);
+      await pool.reserveMinimumCapacity(Number(pool.getFileCount()) + slotsPerDatabase);
+      for (const suffix of ["-wal", "-journal"]) pool.unlink(absolutePath(path + suffix));
+      try {
+        await pool.importDb(absolutePath(path), bytes);
+      } catch (cause) {
+        throw noDatabase(path, cause);
+      }
+    },
+    remove(path) {
+      for (const suffix of ["", "-wal", "-journal"]) pool.unlink(absolutePath(path + suffix));
+    },
+  };
+}
+
+/** Databases in memory; a closed one is kept as the bytes of its file. */
+export function memoryDatabases(sqlite: Sqlite3Static): DatabaseFiles {
+  const { capi, wasm } = sqlite;
+  const closed = new Map<string, Uint8Array>();
+  const open = new Map<string, Database>();
+  return {
+    isDurable: false,
+    connect(path) {
+      const database = new sqlite.oo1.DB(":memory:");
+      const bytes = closed.get(absolutePath(path));
+      if (bytes !== undefined && database.pointer !== undefined) {
+        const flags = capi.SQLITE_DESERIALIZE_FREEONCLOSE | capi.SQLITE_DESERIALIZE_RESIZEABLE;
+        const data = wasm.allocFromTypedArray(bytes);
+        const code = capi.sqlite3_deserialize(database.pointer, "main", data, bytes.length, bytes.length, flags);
+        database.checkRc(code);
+      }
+      open.set(absolutePath(path), database);
+      return database;
+    },
+    closing(path, database) {
+      const place = absolutePath(path);
+      if (open.get(place) !== database) return;
+      closed.set(place, capi.sqlite3_js_db_export(database.pointer as NonNullable<typeof database.pointer>));
+      open.delete(place);
+    },
+    async reserve() {},
+    exists: (path) => open.has(absolutePath(path)) || closed.has(absolutePath(path)),
+    exportFile(path) {
+      const database = open.get(absolutePath(path));
+      if (database?.pointer !== undefined) return capi.sqlite3_js_db_export(database.pointer);
+      const bytes = closed.get(absolutePath(path));
+      if (bytes === undefined) throw missing(path);
+      return bytes.slice();
+    },
+    async importFile(path, bytes) {
+      requireDatabase(path, bytes);
+      const copy = bytes.slice();
+      // Bytes 18 and 19 say "write-ahead log", which a database in memory has not.
+      copy.fill(1, 18, 20);
+      closed.set(absolutePath(path), copy);
+    },
+    remove: (path) => void closed.delete(absolutePath(path)),
+  };
+}
+
+/** Opens the pool of database files. @throws EnvironmentError "sql_failed" when another worker keeps it */
+export async function openPool(sqlite: Sqlite3Static, sleep: (ms: number) => Promise<void>): Promise<SAHPoolUtil> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await sqlite.installOpfsSAHPoolVfs(poolOptions);
+    } catch (cause) {
+      if (tries < poolTries) await sleep(poolWaitMs);
+      else {
+        const message = `The browser's storage for databases could not be opened: ${(cause as Error).message}.`;
+        throw new EnvironmentError("sql_failed", message, { do: "Close other tabs of this page, then reload.", cause });
+      }
+    }
+  }
+}
