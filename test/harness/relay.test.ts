@@ -73,7 +73,7 @@ describe("leyden relay", () => {
     await page.goto(told.page);
     await page.getByText("Connected. Start an experiment").waitFor();
     expect(page.url()).not.toContain("relay=");
-    await page.getByLabel("Experiment").selectOption("trial");
+    await page.getByRole("combobox", { name: /^Experiment/ }).selectOption("trial");
     await page.getByText("Every setting").click();
     const script = trialScript(platform.files, pi, folder).map((reply) => JSON.stringify(reply));
     await page.getByLabel("Scripted replies").fill(script.join("\n"));

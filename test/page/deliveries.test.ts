@@ -14,7 +14,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import * as esbuild from "esbuild";
 import type { Browser, BrowserContext, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { buildSingleFile } from "../../src/app/page_build/build_page.ts";
 import { complaintsOf, launchChromium } from "./support/chromium.ts";
 import { type PageSite, servePage } from "./support/page_site.ts";
@@ -45,8 +45,8 @@ async function screenshot(page: Page, name: string): Promise<void> {
 
 /** Fills the form and starts. */
 async function startCalc(page: Page, updates: number): Promise<void> {
-  await page.getByLabel("Experiment").selectOption("calc");
-  await page.getByLabel("Updates").fill(String(updates));
+  await page.getByRole("combobox", { name: /^Experiment/ }).selectOption("calc");
+  await page.getByRole("spinbutton", { name: "Updates" }).fill(String(updates));
   await page.getByText("Every setting").click();
   await page.getByLabel("Overrides as JSON").fill(JSON.stringify(overrides));
   await page.getByRole("button", { name: "Start", exact: true }).click();
@@ -54,9 +54,12 @@ async function startCalc(page: Page, updates: number): Promise<void> {
 
 const chart = (page: Page) => page.getByRole("img", { name: /^Mean reward of the runs of each update/ });
 
-/** Waits until the chart shows rewards of so many updates. */
+/** Waits until the chart shows rewards of so many updates, or more. */
 async function rewardsOf(page: Page, updates: number): Promise<void> {
-  await expect.poll(() => chart(page).locator("circle").count(), { timeout: runMs, interval: 500 }).toBe(updates);
+  await chart(page)
+    .locator("circle")
+    .nth(updates - 1)
+    .waitFor({ timeout: runMs });
 }
 
 async function finished(page: Page): Promise<void> {
@@ -69,13 +72,13 @@ describe("the folder on a static host", () => {
   let complaints: string[];
   beforeAll(async () => {
     site = await servePage();
-    context = await browser.newContext();
+  });
+  beforeEach(async () => {
+    context = await browser.newContext({ locale: "en-US" });
     complaints = complaintsOf(context);
   });
-  afterAll(async () => {
-    await context?.close();
-    await site?.close();
-  });
+  afterEach(() => context?.close());
+  afterAll(() => site?.close());
 
   it("trains, goes on after a reload, and gives out its checkpoint", async () => {
     const page = await context.newPage();

@@ -37,7 +37,7 @@ export function moduleUrls(resolveNamed: ResolveNamed): Plugin {
   return {
     name: "module-urls",
     setup(build) {
-      build.onLoad({ filter: /\.(ts|tsx|mjs|js)$/ }, async ({ path }) => {
+      build.onLoad({ filter: /\.(ts|tsx|mjs|js)$/, namespace: "file" }, async ({ path }) => {
         // Of packages, only those that bring WebAssembly files name any.
         if (/[\\/]node_modules[\\/]/.test(path) && !/[\\/]@sqlite\.org[\\/]/.test(path)) return null;
         const contents = await replaced(path, resolveNamed);
