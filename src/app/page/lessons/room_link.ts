@@ -34,6 +34,8 @@ export class RoomLink {
   private readonly listeners = new Set<() => void>();
   private token: string | null = null;
   private state: RoomState = { name: null, fault: "" };
+  private latest: Omit<RoomReport, "token"> | null = null;
+  /** What the room was told last. */
   private told = "";
 
   constructor(ask: Ask) {
@@ -57,6 +59,7 @@ export class RoomLink {
       this.told = "";
       this.change({ name: ticket.name, fault: "" });
     });
+    await this.send();
   }
 
   async leave(): Promise<void> {
@@ -66,13 +69,18 @@ export class RoomLink {
     if (token !== null) await this.attempt(async () => void (await this.post("leave", { token })));
   }
 
-  /** Tells the room where a lesson stands, when that is news. */
+  /** Takes where a lesson stands, and tells the room when that is news; before joining it is kept for then. */
   async tell(report: Omit<RoomReport, "token">): Promise<void> {
-    const { token } = this;
-    const news = JSON.stringify(report);
-    if (token === null || news === this.told) return;
+    this.latest = report;
+    await this.send();
+  }
+
+  private async send(): Promise<void> {
+    const { token, latest } = this;
+    const news = JSON.stringify(latest);
+    if (token === null || latest === null || news === this.told) return;
     this.told = news;
-    await this.attempt(async () => void (await this.post("report", { token, ...report })));
+    await this.attempt(async () => void (await this.post("report", { token, ...latest })));
   }
 
   private change(state: RoomState): void {

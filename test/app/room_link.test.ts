@@ -1,0 +1,94 @@
+/** A tab's membership in a room: what is told when, and what is kept to itself. */
+import { describe, expect, it } from "vitest";
+import { RoomLink, roomReport } from "../../src/app/page/lessons/room_link.ts";
+import type { Lesson, LessonRun } from "../../src/schema/lesson.ts";
+
+const report = { lesson: "01-policy", run: "run", update: 1, updates: 12, reward: 0.5, done: 0, exercises: 4 };
+
+/** A room that answers as the gateway does, and what was asked of it. */
+function room(answers: (path: string) => Response = () => new Response(null, { status: 204 })) {
+  const asked: [string, unknown][] = [];
+  const link = new RoomLink(async (path, init) => {
+    asked.push([path, JSON.parse(String(init?.body))]);
+    return path.endsWith("join") ? Response.json({ token: "t1", name: "Mina" }) : answers(path);
+  });
+  return { link, asked };
+}
+
+describe("a room link", () => {
+  it("tells nothing before joining, then what is known, then news only", async () => {
+    const { link, asked } = room();
+    await link.tell(report);
+    expect(asked).toEqual([]);
+    await link.join("ABC234", "Mina");
+    await link.tell({ ...report });
+    await link.tell({ ...report, update: 2 });
+    expect(asked).toEqual([
+      ["/room/api/join", { code: "ABC234", name: "Mina" }],
+      ["/room/api/report", { token: "t1", ...report }],
+      ["/room/api/report", { token: "t1", ...report, update: 2 }],
+    ]);
+    expect(link.view()).toEqual({ name: "Mina", fault: "" });
+    await link.leave();
+    await link.tell({ ...report, update: 3 });
+    expect(asked.at(-1)).toEqual(["/room/api/leave", { token: "t1" }]);
+    expect(link.view()).toEqual({ name: null, fault: "" });
+  });
+
+  it("says in the room's words what it did not take, and is out when the room has forgotten it", async () => {
+    const { link } = room(() =>
+      Response.json({ detail: "Not in the room; join again with its code" }, { status: 401 }),
+    );
+    await link.join("ABC234", "Mina");
+    await link.tell(report);
+    expect(link.view()).toEqual({ name: null, fault: "Not in the room; join again with its code" });
+    const closed = new RoomLink(async () =>
+      Response.json({ detail: "There is no room with this code here" }, { status: 403 }),
+    );
+    await closed.join("x", "y");
+    expect(closed.view()).toEqual({ name: null, fault: "There is no room with this code here" });
+  });
+});
+
+describe("what a teacher sees", () => {
+  const lesson = { id: "01-policy", exercises: [{ key: "a" }, { key: "b" }] } as unknown as Lesson;
+  const runOf = (...rewards: number[]): LessonRun => ({
+    metrics: rewards.map((reward, i) => ({ step: i + 1, "training/reward": reward })),
+    groups: [],
+  });
+  const state = {
+    runs: {},
+    active: null,
+    fault: null,
+    answers: {},
+    verdicts: {},
+    latest: null,
+    canStart: true,
+    tiny: false,
+  };
+
+  it("is the run under way, else the one that ended last, and the exercises done", () => {
+    expect(roomReport(lesson, state)).toEqual({
+      lesson: "01-policy",
+      run: "",
+      update: 0,
+      updates: 0,
+      reward: null,
+      done: 0,
+      exercises: 2,
+    });
+    const ended = {
+      ...state,
+      runs: { one: runOf(0.25), two: runOf(0.5, 0.75) },
+      verdicts: { a: { ok: true, feedback: "x" } },
+    };
+    expect(roomReport(lesson, ended)).toMatchObject({ run: "two", update: 2, updates: 2, reward: 0.75, done: 1 });
+    const active = { key: "three", update: 1, updates: 8, lines: runOf(0.125).metrics };
+    expect(roomReport(lesson, { ...ended, active })).toMatchObject({
+      run: "three",
+      update: 1,
+      updates: 8,
+      reward: 0.125,
+    });
+  });
+});
