@@ -76,7 +76,7 @@ describe("leyden relay", () => {
     await page.getByRole("combobox", { name: /^Experiment/ }).selectOption("trial");
     await page.getByText("Every setting").click();
     const script = trialScript(platform.files, pi, folder).map((reply) => JSON.stringify(reply));
-    await page.getByLabel("Scripted replies").fill(script.join("\n"));
+    await page.getByRole("textbox", { name: "Scripted replies" }).fill(script.join("\n"));
     await page.getByRole("button", { name: "Open, and wait" }).click();
     await page.getByRole("status").filter({ hasText: "Paused" }).waitFor({ timeout: 240_000 });
 

@@ -48,7 +48,7 @@ async function startCalc(page: Page, updates: number): Promise<void> {
   await page.getByRole("combobox", { name: /^Experiment/ }).selectOption("calc");
   await page.getByRole("spinbutton", { name: "Updates" }).fill(String(updates));
   await page.getByText("Every setting").click();
-  await page.getByLabel("Overrides as JSON").fill(JSON.stringify(overrides));
+  await page.getByRole("textbox", { name: "Overrides as JSON" }).fill(JSON.stringify(overrides));
   await page.getByRole("button", { name: "Start", exact: true }).click();
 }
 
