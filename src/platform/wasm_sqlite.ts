@@ -121,7 +121,7 @@ export async function openWasmSqlite(sleep: (ms: number) => Promise<void>): Prom
   // Its own notes, such as that shared memory is missing, are nothing a person could act on.
   Object.assign(globalThis, { sqlite3ApiConfig: { debug() {}, log() {}, warn() {}, error() {} } });
   const sqlite = await init();
-  const files = (await hasPrivateFiles()) ? poolFiles(await openPool(sqlite, sleep)) : memoryDatabases(sqlite);
+  const files = (await hasPrivateFiles()) ? poolFiles(sqlite, await openPool(sqlite, sleep)) : memoryDatabases(sqlite);
   const { connect, closing, ...rest } = files;
   return {
     ...rest,

@@ -48,25 +48,48 @@ function requireDatabase(path: string, bytes: Uint8Array): void {
   if (new TextDecoder("latin1").decode(bytes.subarray(0, magic.length)) !== magic) throw noDatabase(path);
 }
 
+/** A database as the bytes of a file that needs no log beside it. */
+function bytesOf({ capi }: Sqlite3Static, database: Database): Uint8Array {
+  const { pointer } = database;
+  if (pointer === undefined) throw new RangeError("the database is closed");
+  return capi.sqlite3_js_db_export(pointer);
+}
+
 /** Databases in the pool. */
-export function poolFiles(pool: SAHPoolUtil): DatabaseFiles {
+export function poolFiles(sqlite: Sqlite3Static, pool: SAHPoolUtil): DatabaseFiles {
   const has = (path: string): boolean => pool.getFileNames().includes(absolutePath(path));
+  const open = new Map<string, Database>();
+  const opened = (path: string): Database => {
+    const database = new pool.OpfsSAHPoolDb(absolutePath(path));
+    // One connection only, so that a write-ahead log needs no shared memory, which browsers do not offer here.
+    database.exec("PRAGMA locking_mode = EXCLUSIVE");
+    return database;
+  };
   return {
     isDurable: true,
     connect(path) {
-      const database = new pool.OpfsSAHPoolDb(absolutePath(path));
-      // One connection only, so that a write-ahead log needs no shared memory, which browsers do not offer here.
-      database.exec("PRAGMA locking_mode = EXCLUSIVE");
+      const database = opened(path);
+      open.set(absolutePath(path), database);
       return database;
     },
-    closing() {},
+    closing(path, database) {
+      if (open.get(absolutePath(path)) === database) open.delete(absolutePath(path));
+    },
     async reserve() {
       await pool.reserveMinimumCapacity(Number(pool.getFileCount()) + slotsPerDatabase);
     },
     exists: has,
     exportFile(path) {
       if (!has(path)) throw missing(path);
-      return pool.exportFile(absolutePath(path));
+      const known = open.get(absolutePath(path));
+      if (known !== undefined) return bytesOf(sqlite, known);
+      // Through a connection, since what was written last may stand in the log beside the file.
+      const database = opened(path);
+      try {
+        return bytesOf(sqlite, database);
+      } finally {
+        database.close();
+      }
     },
     async importFile(path, bytes) {
       requireDatabase(path, bytes);
@@ -106,14 +129,14 @@ export function memoryDatabases(sqlite: Sqlite3Static): DatabaseFiles {
     closing(path, database) {
       const place = absolutePath(path);
       if (open.get(place) !== database) return;
-      closed.set(place, capi.sqlite3_js_db_export(database.pointer as NonNullable<typeof database.pointer>));
+      closed.set(place, bytesOf(sqlite, database));
       open.delete(place);
     },
     async reserve() {},
     exists: (path) => open.has(absolutePath(path)) || closed.has(absolutePath(path)),
     exportFile(path) {
       const database = open.get(absolutePath(path));
-      if (database?.pointer !== undefined) return capi.sqlite3_js_db_export(database.pointer);
+      if (database !== undefined) return bytesOf(sqlite, database);
       const bytes = closed.get(absolutePath(path));
       if (bytes === undefined) throw missing(path);
       return bytes.slice();

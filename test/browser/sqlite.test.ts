@@ -83,6 +83,22 @@ describe("sqlite in a browser", () => {
     expect(await again.append([created("c")])).toBe(3);
   });
 
+  it("gives an open database with all that was acknowledged, and one that its worker left open", async () => {
+    const path = fresh();
+    const store = await worker.open(path);
+    await store.append([created("a"), created("b")]);
+    const count = "SELECT count(*) AS n FROM rollouts";
+    const counted = async () => {
+      const bytes = await worker.ask("", "exportFile", path);
+      await worker.ask("", "importFile", "/copy.sqlite", bytes);
+      return worker.ask("/copy.sqlite", "query", count);
+    };
+    expect(await counted()).toEqual([{ n: 2 }]);
+    await worker.end();
+    worker = new StoreWorker();
+    expect(await counted()).toEqual([{ n: 2 }]);
+  });
+
   it("takes a database as a file and gives it back, Node's with its write-ahead log too", async () => {
     const store = await worker.open("/out.sqlite");
     await store.append([created(`x${Date.now()}`)]);
