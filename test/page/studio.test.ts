@@ -197,6 +197,14 @@ describe("a rollout", () => {
       await page.getByRole("radiogroup", { name: "Colour tokens by" }).getByLabel(coloring).check({ force: true });
       await page.getByRole("img", { name: `Scale: ${coloring}` }).waitFor();
     }
+    const prompt = page.getByRole("region", { name: "Prompt tokens" }).locator("pre");
+    const copied = await prompt.evaluate((element) => {
+      getSelection()?.selectAllChildren(element);
+      return getSelection()?.toString();
+    });
+    expect(copied).toBe(await prompt.textContent());
+    expect(copied).toContain("<|system|>\nYou are a careful assistant");
+    await page.evaluate(() => getSelection()?.empty());
     await reply.locator("pre").focus();
     await page.keyboard.press("ArrowRight");
     await page.keyboard.press("ArrowRight");

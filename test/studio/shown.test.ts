@@ -1,6 +1,7 @@
 // What is made for the eye, without a browser: texts of tokens, the drawn tree, a report's file, answers of a report.
 import { describe, expect, it } from "vitest";
 import { filtersOf, queryOfFilters } from "../../gateway/studio/client/filters.tsx";
+import { durationText, numberText } from "../../gateway/studio/client/format.ts";
 import { httpApi } from "../../gateway/studio/client/http_api.ts";
 import { hrefTo, routeOf } from "../../gateway/studio/client/router.ts";
 import { configDifferences } from "../../gateway/studio/client/run_file.ts";
@@ -20,6 +21,22 @@ describe("texts of tokens", () => {
     expect(tokenTexts([2], (id) => bytes[id] ?? new Uint8Array(0))).toEqual(["\ufffd"]);
     expect(tokenTexts([1, 2], null)).toEqual(["", ""]);
     expect([finite(Number.NEGATIVE_INFINITY), finite(-1)]).toEqual([-Number.MAX_VALUE, -1]);
+  });
+});
+
+describe("numbers", () => {
+  it("have as many digits as say something", () => {
+    const texts = [0, 3e-17, -0.25, 12.345678, 1234.567, -3e-5, 1e6, null, Number.NaN].map((value) =>
+      numberText(value, "en"),
+    );
+    expect(texts).toEqual(["0", "0", "−0.25", "12.3457", "1,234.6", "−3.0e−5", "1,000,000", "–", "–"]);
+    expect(numberText(-Number.MAX_VALUE, "en")).toBe("−∞");
+    expect([0.4567, 12.3, 75, 3725].map((seconds) => durationText(seconds, "en"))).toEqual([
+      "0.46 s",
+      "12 s",
+      "1:15",
+      "1:02:05",
+    ]);
   });
 });
 

@@ -18,9 +18,11 @@ const moments = kept((language) => new Intl.DateTimeFormat(language, { dateStyle
 export function numberText(value: number | null | undefined, language: Language, digits = 4): string {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   if (Math.abs(value) === Number.MAX_VALUE) return value > 0 ? "∞" : "−∞";
-  const small = value !== 0 && Math.abs(value) < 10 ** -digits;
+  // What is left of sums that are zero but for rounding.
+  if (Math.abs(value) < 1e-12) return numbers(language, 0).format(0);
+  const small = Math.abs(value) < 10 ** -digits;
   const text = small ? value.toExponential(1) : numbers(language, Math.abs(value) >= 100 ? 1 : digits).format(value);
-  return text.replace("-", "−");
+  return text.replaceAll("-", "−");
 }
 
 /** Seconds for people: "0.4 s", "12 s", "3:05". */

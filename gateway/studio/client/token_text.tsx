@@ -22,9 +22,16 @@ export interface TokenTextProps {
 /** A token as it stands in the text. Its text is text: nothing in it is ever read as markup. */
 function tokenElement(text: string, index: number, className: string): HTMLSpanElement {
   const element = document.createElement("span");
-  element.textContent = text;
-  element.className = `st-token ${className}${text.includes("\n") ? " st-newline" : ""}${text === "" ? " st-blank" : ""}`;
+  element.className = `st-token ${className}${text === "" ? " st-blank" : ""}`;
   element.dataset.at = String(index);
+  const [first = "", ...lines] = text.split("\n");
+  element.append(first);
+  for (const line of lines) {
+    // Shows where a line ends, and has no text that could be copied.
+    const mark = document.createElement("span");
+    mark.className = "st-return";
+    element.append(mark, `\n${line}`);
+  }
   return element;
 }
 
@@ -52,7 +59,7 @@ export function TokenText({ label, tokens, classOf, colors, chosen, onChoose }: 
     onChoose(Math.max(0, Math.min(tokens.ids.length - 1, chosen + step)));
   };
   const onClick = (event: MouseEvent): void => {
-    const at = (event.target as HTMLElement).dataset.at;
+    const at = (event.target as HTMLElement).closest<HTMLElement>("[data-at]")?.dataset.at;
     // A click that ends a selection chooses nothing.
     if (at !== undefined && getSelection()?.isCollapsed !== false) onChoose?.(Number(at));
   };
