@@ -4,25 +4,20 @@ import type { AdvantageConfig } from "../advantages/registry.ts";
 import { isTokenLevel, needsValues } from "../advantages/token_registry.ts";
 import { type RowShare, rowWeights } from "../normalisation.ts";
 import type { LinearViewName } from "../views/linear_views.ts";
-import {
-  type Batch,
-  type BatchOptions,
-  type BatchRollout,
-  batchDefaults,
-  type GroupRecord,
-  type RowOrigin,
-} from "./batch_input.ts";
+import { type Batch, type BatchOptions, batchDefaults, type GroupRecord, type RowOrigin } from "./batch_input.ts";
 import { batchMetrics } from "./batch_metrics.ts";
 import { correctBatch } from "./correct_batch.ts";
 import { linearLayout } from "./linear_units.ts";
 import { miniBatchOf } from "./mini_batches.ts";
 import { type SelectedRollout, type Selection, select } from "./select.ts";
 import { gather, type UnitSequence, unitSequences } from "./sequences.ts";
+import { summariseRollouts } from "./summarise_rollouts.ts";
 import { tokenRewards } from "./token_rewards.ts";
 import { type RecordScores, rewardsWithoutKl, writeTokenAdvantages } from "./token_terms.ts";
 import { trieLayout } from "./trie_units.ts";
 import { callName, type UnitAdvantages, unitAdvantages } from "./unit_advantages.ts";
 import type { BuiltRows, Layout, UnitTerms } from "./units.ts";
+import { unitMeans, writeByCall } from "./write_advantages.ts";
 
 /** Which models have to be asked before a batch can be finished. */
 export interface ScoresNeeded {
@@ -225,7 +220,7 @@ class Preparation implements PreparedBatch {
 
   private summarised(batch: Batch, advantages: readonly number[]): Batch {
     const { groups, options, selection, layout, terms } = this;
-    const rollouts = summarise(selection.rollouts, layout.units, advantages);
+    const rollouts = summariseRollouts(selection.rollouts, layout.units, advantages);
     const means = terms.map((term, i) => ({ ...term, advantage: advantages[i] as number }));
     const facts = { groups, options, selection, units: layout.units, terms: means, rollouts, rows: batch.rows };
     const metrics = { ...batchMetrics(facts), ...selection.counts, ...layout.counts, ...this.built.counts };
@@ -240,48 +235,6 @@ function joined(parts: readonly BuiltRows[]): BuiltRows {
     for (const [name, n] of Object.entries(part.counts)) counts[name] = (counts[name] ?? 0) + n;
   }
   return { rows: parts.flatMap((p) => p.rows), origins: parts.flatMap((p) => p.origins), counts };
-}
-
-/** Advantages that differ between the calls of a unit. */
-function writeByCall({ rows, origins }: Batch, { calls }: UnitAdvantages): void {
-  if (calls === null) return;
-  for (const [i, row] of rows.entries()) {
-    const origin = origins[i];
-    for (let r = 0; r < row.src.length; r++) {
-      const from = origin?.calls[origin.call[r] as number];
-      row.advantage[r] = calls.get(callName(from?.rollout ?? "", from?.call ?? "")) as number;
-    }
-  }
-}
-
-/** Mean advantage over the records of each unit; 0 for those without any. */
-function unitMeans(batch: Batch, sequences: readonly UnitSequence[], units: number): number[] {
-  const means = new Array<number>(units).fill(0);
-  for (const { unit, places } of sequences) {
-    const sum = places.reduce((s, { row, record }) => s + (batch.rows[row]?.advantage[record] as number), 0);
-    means[unit] = sum / places.length;
-  }
-  return means;
-}
-
-/** What became of each rollout that has sampled tokens. */
-function summarise(
-  rollouts: readonly SelectedRollout[],
-  units: readonly RowShare[],
-  advantages: readonly number[],
-): BatchRollout[] {
-  const summary = new Map<string, BatchRollout>();
-  for (const { id, group, task, reward } of rollouts) {
-    summary.set(id, { id, group, task, reward, advantage: 0, tokens: 0, rows: 0 });
-  }
-  units.forEach((unit, i) => {
-    const rollout = summary.get(unit.rollout) as BatchRollout;
-    // Running mean over tokens: exact when all units have the same advantage.
-    rollout.tokens += unit.tokens;
-    rollout.rows++;
-    rollout.advantage += (((advantages[i] as number) - rollout.advantage) * unit.tokens) / rollout.tokens;
-  });
-  return [...summary.values()].filter((rollout) => rollout.tokens > 0);
 }
 
 function requireScores(needs: ScoresNeeded, scores: RecordScores): void {
