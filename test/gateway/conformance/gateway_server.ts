@@ -61,13 +61,19 @@ export class GatewayServer {
     return id;
   }
 
-  /** Posts to a path below a rollout's address. */
-  async post(rollout: string, path: string, body: unknown, init: RequestInit = {}): Promise<Answer> {
+  /** Posts to a path below a rollout's address; `heard` is told all that has come each time some more has. */
+  async post(
+    rollout: string,
+    path: string,
+    body: unknown,
+    init: RequestInit = {},
+    heard: (text: string) => void = () => {},
+  ): Promise<Answer> {
     const headers = { "content-type": "application/json", "x-api-key": "admin", ...init.headers };
     const text = typeof body === "string" ? body : JSON.stringify(body);
     const url = `${this.url}/r/${rollout}/0/train${path}`;
     const response = await fetch(url, { method: "POST", ...init, body: text, headers });
-    return { status: response.status, headers: response.headers, text: await response.text() };
+    return { status: response.status, headers: response.headers, text: await readWhole(response, heard) };
   }
 
   /** The JSON of an answer that has to be one. */
@@ -85,6 +91,16 @@ export class GatewayServer {
   promptText(call: CallRecord | undefined): string {
     return this.engine.decode(call?.tokens.promptIds ?? []);
   }
+}
+
+async function readWhole(response: Response, heard: (text: string) => void): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const chunk of response.body ?? []) {
+    text += decoder.decode(chunk, { stream: true });
+    heard(text);
+  }
+  return text + decoder.decode();
 }
 
 /** The values of a stream's data lines. */

@@ -42,8 +42,11 @@ describe("fact", () => {
 
   it("14: a stream that waits is kept alive by comments", async () => {
     for (const [path, body] of Object.entries(streamed)) {
-      nextDraw(server, () => sleep(120));
-      const { text } = await server.post(await server.rollout(), path, body);
+      const commented = Promise.withResolvers<void>();
+      nextDraw(server, () => commented.promise);
+      const { text } = await server.post(await server.rollout(), path, body, {}, (said) => {
+        if (said.includes(": keepalive\n\n")) commented.resolve();
+      });
       expect(text, path).toMatch(/^(: keepalive\n\n)+(event|data): /);
       expect(dataOf(text).length, path).toBeGreaterThan(2);
     }
