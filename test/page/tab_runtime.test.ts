@@ -94,8 +94,34 @@ describe("a tab", () => {
     await openTabIn(page);
     await waitForPhase(page, "finished");
     expect((await metrics()).map(({ step }) => step)).toEqual([1, 2, 3]);
-    const archive = await page.evaluate(async () => (await globalThis.tab.exportCheckpoint()).name);
-    expect([archive, complaints]).toEqual(["calc_step_3.zip", []]);
+    expect(complaints).toEqual([]);
+  });
+
+  it("gives its checkpoint away and goes on from it", async () => {
+    await openTabIn(page);
+    await start({ overrides: { ...small, "train.updates": 1 } });
+    await waitForPhase(page, "finished");
+    const back = await page.evaluate(async () => {
+      const { name, zip } = await globalThis.tab.exportCheckpoint();
+      await globalThis.tab.importCheckpoint(zip);
+      const { phase, update, experiment } = globalThis.tab.status;
+      return [name, phase, update, experiment];
+    });
+    expect(back).toEqual(["calc_step_1.zip", "finished", 1, "calc"]);
+    await start({ overrides: { ...small, "train.updates": 2 }, resume: true });
+    await waitForPhase(page, "finished");
+    expect((await metrics()).map(({ step }) => step)).toEqual([2]);
+  });
+
+  it("says why a run cannot be opened, and opens the next one", async () => {
+    await openTabIn(page);
+    const overrides = { "model.memoryBytes": 1000 };
+    const [, text] = await control({ action: "start", experiment: "calc", overrides });
+    const { error } = JSON.parse(text) as { error: { code: string; do: string } };
+    expect([error.code, error.do]).toEqual(["memory_budget", expect.stringContaining("model.memoryBytes")]);
+    expect(await page.evaluate(() => globalThis.tab.status.phase)).toBe("failed");
+    await start({ paused: true });
+    expect(complaints).toEqual([]);
   });
 
   it("rewards by a text of the page's, and refuses one that is no function", async () => {

@@ -91,7 +91,9 @@ export class TabControl implements RunControl {
     this.run = run;
     this.follow(run);
     await run.opened();
-    if (run.steering.fault !== null) throw asLeydenError(run.steering.fault);
+    if (run.steering.fault === null) return;
+    await this.resting;
+    throw asLeydenError(run.steering.fault);
   }
 
   async pause(): Promise<void> {
@@ -156,9 +158,10 @@ export class TabControl implements RunControl {
       if (this.run !== run) return;
       this.tell();
       const { phase } = run.status();
-      if (phase === "finished" || phase === "failed" || phase === "stopped") void this.noteEnd();
+      if (phase === "finished" || phase === "failed" || phase === "stopped")
+        this.noteEnd().catch((thrown) => this.sayFault(thrown));
     });
-    this.resting = run.closed.then(() => this.rested(run));
+    this.resting = run.closed.then(() => this.rested(run)).catch((thrown) => this.sayFault(thrown));
     this.tell();
   }
 
@@ -176,10 +179,12 @@ export class TabControl implements RunControl {
     await this.look(run.status());
   }
 
+  /** Lets go of the last run, and of what was shown of it. */
   private async release(): Promise<void> {
     const { run } = this;
     this.run = null;
     await run?.close();
+    await this.resting;
     await this.viewed?.close();
     this.viewed = null;
   }
@@ -231,6 +236,12 @@ export class TabControl implements RunControl {
       updates,
       config,
     };
+  }
+
+  /** What went wrong beside a run: storage that is full, say. */
+  private sayFault(thrown: unknown): void {
+    const { message, do: advice } = asLeydenError(thrown);
+    this.parts.say(`${message} ${advice}`.trim());
   }
 
   private tell(): void {
