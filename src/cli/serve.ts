@@ -169,14 +169,14 @@ function gatewayOptions(args: Args, key: string, aliases: Readonly<Record<string
 async function studioParts(
   platform: HostPlatform,
   store: Store,
-  { key, isTab, room }: { key: string; isTab: boolean; room: Room | null },
+  { key, hasModel, isLan, room }: { key: string; hasModel: boolean; isLan: boolean; room: Room | null },
 ): Promise<Pick<GatewayDeps, "studio" | "page" | "room">> {
   const { RunView } = await import("../experiment/run_view.ts");
   const { pageFiles } = await import("../app/page_build/page_files.ts");
-  const kind = isTab ? "tab" : "run";
+  const kind = isLan && !hasModel ? "tab" : "run";
   return {
     studio: new RunView({ store, files: platform.files, runFolder: "", name: "leyden serve", config: null }),
-    page: pageFiles(platform, { kind, needsKey: key !== "", room: room !== null }),
+    page: pageFiles(platform, { kind, needsKey: key !== "", room: room !== null, selfSigned: isLan }),
     ...(room === null ? {} : { room }),
   };
 }
@@ -236,7 +236,7 @@ async function serve(context: CommandContext): Promise<number> {
     clock: platform.clock,
     entropy: platform.entropy,
     config: gatewayOptions(args, key, aliases),
-    ...(await studioParts(platform, store, { key, isTab: lan !== null && model === null, room })),
+    ...(await studioParts(platform, store, { key, hasModel: model !== null, isLan: lan !== null, room })),
     report: (fault) => note(`gateway: ${asLeydenError(fault).message}`),
   });
   const served = await listen(

@@ -3,7 +3,8 @@ import type { WorkerHandle, WorkerPort } from "../schema/platform.ts";
 
 /** Starts a module as a web worker, in Deno or a browser. */
 export function spawnWebWorker(module: URL): WorkerHandle {
-  const worker = new Worker(module, { type: "module" });
+  // A page that is one file makes its workers of blobs, which browsers start from a disk as scripts only.
+  const worker = new Worker(module, { type: module.protocol === "blob:" ? "classic" : "module" });
   let fail: (error: Error) => void = (error) => {
     throw error;
   };

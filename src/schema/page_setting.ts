@@ -9,6 +9,8 @@ export interface PageSetting {
   readonly needsKey: boolean;
   /** True when the server shows a room's tabs to their teacher. */
   readonly room: boolean;
+  /** True where nobody has vouched for the server's certificate: browsers then refuse its service worker. */
+  readonly selfSigned?: boolean;
 }
 
 /** The setting of a page that nothing but its files is known of. */

@@ -53,7 +53,7 @@ export async function acceptsKey(backend: PageBackend): Promise<boolean> {
 export async function tabBackend(setting: PageSetting): Promise<PageBackend> {
   const single = isSingleFile();
   const assets: PageAssets = single ? await embeddedAssets() : { kind: "folder", base: pageBase() };
-  const hasWorkers = !single && "serviceWorker" in navigator && isSecureContext;
+  const hasWorkers = !single && setting.selfSigned !== true && "serviceWorker" in navigator && isSecureContext;
   const { openTab } = await import("../tab/tab_host.ts");
   const tab = await openTab({ assets, serviceWorker: hasWorkers ? new URL("sw.js", pageBase()) : null });
   return { kind: "tab", setting, tab, fetch: (path, init) => tab.fetch(path, init) };

@@ -27,11 +27,6 @@ const explanations: Readonly<Record<string, Explanation>> = {
   second_tab: { title: "env.second", why: "env.secondWhy" },
 };
 
-/** True for faults that concern the browser or the device, and have a page of their own. */
-export function isEnvironmentFault({ code }: RunFault): boolean {
-  return Object.hasOwn(explanations, code);
-}
-
 const browserKeys: readonly TextKey[] = ["env.chrome", "env.linux", "env.firefox", "env.safari"];
 
 /** Says what is wrong and what to do, with the fault's own words below. */

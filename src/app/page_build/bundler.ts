@@ -38,6 +38,9 @@ const target = ["chrome121", "firefox128", "safari18"];
 
 const inlineNamespace = "worker-text";
 
+/** Address of a script in a single file, for packages that ask for theirs: nothing lies beside it. */
+const noAddress = JSON.stringify("https://leyden.invalid/script.js");
+
 /** Packages that also run on Node name its modules in branches that no browser takes. */
 const nodeBranches: Plugin = {
   name: "node-branches",
@@ -79,7 +82,10 @@ export class PageBundler {
   }
 
   /** Bundles a module into one text by itself, in a form of its own. @throws PageBuildError */
-  async bundleAlone(entry: string, options: Pick<BuildOptions, "format" | "inject" | "external">): Promise<Alone> {
+  async bundleAlone(
+    entry: string,
+    options: Pick<BuildOptions, "format" | "inject" | "external" | "define">,
+  ): Promise<Alone> {
     const { outputFiles, metafile } = await this.build(entry, { splitting: false, ...options });
     const imports = Object.values(metafile.outputs).flatMap((output) => output.imports);
     return {
@@ -152,8 +158,12 @@ export class PageBundler {
   }
 
   private async namedWorker(path: string): Promise<NamedModule> {
-    const { name, code } = await this.bundle(path);
-    if (this.form === "folder") return { expression: `new URL("./${name}", import.meta.url)`, imports: "" };
+    if (this.form === "folder") {
+      const { name } = await this.bundle(path);
+      return { expression: `new URL("./${name}", import.meta.url)`, imports: "" };
+    }
+    // From a disk browsers start no module from a blob, only a script.
+    const { code } = await this.bundleAlone(path, { format: "iife", define: { "import.meta.url": noAddress } });
     const identifier = `workerText_${createHash("sha256").update(path).digest("hex").slice(0, 8)}`;
     this.texts.set(path, code);
     const blob = `new Blob([${identifier}], { type: "text/javascript" })`;

@@ -44,7 +44,8 @@ class RewardWorker {
   constructor(clock: Clock, source: string) {
     this.clock = clock;
     const address = URL.createObjectURL(new Blob([moduleText(source)], { type: "text/javascript" }));
-    this.worker = new Worker(address, { type: "module" });
+    // A script, not a module: from a disk browsers start no module from a blob.
+    this.worker = new Worker(address);
     this.turn = this.answer()
       .then((first) => {
         if ("thrown" in first) throw this.gaveUp(unusable(first.thrown));
