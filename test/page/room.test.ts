@@ -63,7 +63,7 @@ describe("a room", () => {
     await learner.getByRole("checkbox", { name: /Tiny runs/ }).check();
     await learner.getByRole("button", { name: "Run: twelve updates" }).click();
     await row.getByRole("cell", { name: "2 / 2" }).waitFor({ timeout: runMs });
-    await learner.getByRole("radio", { name: "The harness" }).check();
+    await learner.getByRole("radio", { name: "The harness", exact: true }).check();
     await learner.getByRole("button", { name: "Check" }).first().click();
     await row.getByRole("cell", { name: "1 / 4" }).waitFor({ timeout: 30_000 });
     await row.getByRole("cell", { name: /^0\.\d\d$|^1\.00$/ }).waitFor();
