@@ -19,6 +19,8 @@ describe("package entry", () => {
       "NoRunnerError",
       "Rng",
       "ShapeError",
+      "VirtualRun",
+      "buildBatch",
       "defineExperiment",
       "deriveKey",
       "parseConfig",

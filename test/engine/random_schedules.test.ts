@@ -47,7 +47,9 @@ function broken(scenario: Scenario, world: WorldResult): string[] {
 }
 
 describe("random schedules", () => {
-  it(`keep what must hold in ${worlds} worlds, ages within their bound among it (prime-rl 964)`, { timeout: 60_000 }, async () => {
+  it(`keep what must hold in ${worlds} worlds, ages within their bound among it (prime-rl 964)`, {
+    timeout: 60_000,
+  }, async () => {
     const seen = { losses: 0, mixed: 0, skipped: 0, aged: 0 };
     for (let seed = 0; seed < worlds; seed++) {
       const scenario = randomScenario(new Rng(deriveKey(seedKey(seed), "schedule")));
