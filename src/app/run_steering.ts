@@ -10,6 +10,7 @@ import {
   type RunStatus,
 } from "../schema/run_control.ts";
 import type { Startup } from "../schema/startup.ts";
+import { watchUpdates } from "./watch_updates.ts";
 
 /** What a steered run is known by. */
 export interface SteeredRun {
@@ -121,15 +122,7 @@ export class RunSteering implements RunControl {
 
   /** The reporter, with its updates counted here. */
   watch(reporter: LoopReporter): LoopReporter {
-    return {
-      rollouts: (...facts) => reporter.rollouts(...facts),
-      failures: (...facts) => reporter.failures(...facts),
-      validation: (...facts) => reporter.validation(...facts),
-      update: (line) => {
-        reporter.update(line);
-        this.change({ update: Number(line.step ?? this.current.update) });
-      },
-    };
+    return watchUpdates(reporter, (line) => this.change({ update: Number(line.step ?? this.current.update) }));
   }
 
   /** The phase after something that may have been overtaken by the run's end. */

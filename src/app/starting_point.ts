@@ -1,21 +1,10 @@
 import { hex } from "../core/clock.ts";
 import { ConfigError } from "../core/errors.ts";
-import type { RunFolder, RunState } from "../experiment/run_folder.ts";
+import { freshRunState, type RunFolder } from "../experiment/run_folder.ts";
 import type { ExperimentConfig } from "../schema/experiment.ts";
 import type { Files } from "../schema/files.ts";
 import { pathFrom } from "./config_paths.ts";
 import type { RunRequest, StartingPoint } from "./run_request.ts";
-
-const freshState: Omit<RunState, "configSha256"> = {
-  format: 1,
-  update: 0,
-  version: 0,
-  optimizerSteps: 0,
-  cursor: 0,
-  carryOver: [],
-  storeSeq: 0,
-  weightsSha256: "",
-};
 
 /** SHA-256 of a configuration's JSON, in hexadecimal. */
 async function configHash(config: ExperimentConfig): Promise<string> {
@@ -37,12 +26,12 @@ export async function startingPoint(
         do: "Pass --resume to continue it, or --out with another folder.",
       });
     }
-    return { state: { ...freshState, configSha256 }, modelFolder: base, optimizerFolder: "" };
+    return { state: { ...freshRunState, configSha256 }, modelFolder: base, optimizerFolder: "" };
   }
   const checkpoint = await folder.latestCheckpoint();
   if (checkpoint === null) {
     say("There is no checkpoint yet: the run starts over.");
-    return { state: { ...freshState, configSha256 }, modelFolder: base, optimizerFolder: "" };
+    return { state: { ...freshRunState, configSha256 }, modelFolder: base, optimizerFolder: "" };
   }
   if (checkpoint.state.configSha256 !== configSha256) say("The configuration differs from the one the run began with.");
   return { state: checkpoint.state, modelFolder: checkpoint.folder, optimizerFolder: checkpoint.folder };

@@ -2,6 +2,7 @@ import type { LoopReporter } from "../experiment/loop.ts";
 import type { MetricsLine } from "../experiment/run_folder.ts";
 import type { Engine } from "../schema/engine.ts";
 import type { Startup } from "../schema/startup.ts";
+import { watchUpdates } from "./watch_updates.ts";
 
 /** Watches a run until its first update. `monotonicMs` counts from the process's start. */
 export class StartupWatch {
@@ -26,15 +27,9 @@ export class StartupWatch {
 
   /** The reporter, watched. */
   watch(reporter: LoopReporter): LoopReporter {
-    return {
-      rollouts: (...facts) => reporter.rollouts(...facts),
-      failures: (...facts) => reporter.failures(...facts),
-      validation: (...facts) => reporter.validation(...facts),
-      update: (line) => {
-        reporter.update(line);
-        this.first ??= this.measure(line, this.monotonicMs() / 1000);
-      },
-    };
+    return watchUpdates(reporter, (line) => {
+      this.first ??= this.measure(line, this.monotonicMs() / 1000);
+    });
   }
 
   private async measure(line: MetricsLine, total: number): Promise<Startup> {

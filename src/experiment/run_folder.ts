@@ -29,6 +29,18 @@ export interface RunState {
   validation?: number | null;
 }
 
+/** Where a run stands that has not begun, but for its configuration. */
+export const freshRunState: Omit<RunState, "configSha256"> = {
+  format: 1,
+  update: 0,
+  version: 0,
+  optimizerSteps: 0,
+  cursor: 0,
+  carryOver: [],
+  storeSeq: 0,
+  weightsSha256: "",
+};
+
 /** A checkpoint on disk. */
 export interface Checkpoint {
   readonly folder: string;

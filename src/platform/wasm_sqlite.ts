@@ -1,38 +1,24 @@
 import init, { type Database, type PreparedStatement, type Sqlite3Static } from "@sqlite.org/sqlite-wasm";
-import { EnvironmentError } from "../core/errors.ts";
 import type { SqlDatabase, SqlDriver, SqlRow, SqlStatement, SqlValue } from "../schema/sql_driver.ts";
 import { hasPrivateFiles } from "./browser_files.ts";
+import { attemptSql, inTransaction, type SqliteFaults } from "./sqlite_faults.ts";
 import { type DatabaseFiles, memoryDatabases, openPool, poolFiles } from "./wasm_sqlite_files.ts";
 
 /** SQLite in a browser: its files lie in a pool of their own, outside what Files shows. */
 export type BrowserSqlite = SqlDriver & Omit<DatabaseFiles, "connect" | "closing">;
 
-const advice: Record<number, string> = {
-  5: "Another tab holds the database; close it.",
-  11: "The file is damaged; restore it from a copy.",
-  13: "Free some of the browser's storage, then resume.",
-  14: "Reload the page.",
-  26: "The file is not a SQLite database; choose another one.",
+const faults: SqliteFaults = {
+  codeOf: (thrown) => (thrown as { resultCode?: unknown } | null)?.resultCode,
+  advice: {
+    5: "Another tab holds the database; close it.",
+    11: "The file is damaged; restore it from a copy.",
+    13: "Free some of the browser's storage, then resume.",
+    14: "Reload the page.",
+    26: "The file is not a SQLite database; choose another one.",
+  },
 };
 
-function sqlError(thrown: unknown, place: string): EnvironmentError {
-  const resultCode = (thrown as { resultCode?: unknown } | null)?.resultCode;
-  const primary = typeof resultCode === "number" ? resultCode & 0xff : 0;
-  const reason = thrown instanceof Error ? thrown.message : String(thrown);
-  return new EnvironmentError(primary === 13 ? "disk_full" : "sql_failed", `SQLite: ${reason} (${place}).`, {
-    do: advice[primary] ?? "Report this with the statement.",
-    cause: thrown,
-    data: { place, resultCode },
-  });
-}
-
-function attempt<T>(place: string, body: () => T): T {
-  try {
-    return body();
-  } catch (thrown) {
-    throw thrown instanceof EnvironmentError ? thrown : sqlError(thrown, place);
-  }
-}
+const attempt = <T>(place: string, body: () => T): T => attemptSql(faults, place, body);
 
 function rowOf(statement: PreparedStatement): SqlRow {
   const row = statement.get({}) as SqlRow;
@@ -91,18 +77,7 @@ function wrapDatabase(sqlite: Sqlite3Static, database: Database, closing: () => 
       statements.add(statement);
       return wrapStatement(sqlite, database, statement, sql);
     },
-    transaction(body) {
-      exec("BEGIN IMMEDIATE");
-      try {
-        const result = body();
-        exec("COMMIT");
-        return result;
-      } catch (thrown) {
-        // SQLite has rolled back by itself after some faults (a full disk); then ROLLBACK only fails.
-        if (isInTransaction()) exec("ROLLBACK");
-        throw thrown;
-      }
-    },
+    transaction: (body) => inTransaction(exec, isInTransaction, body),
     close() {
       if (!database.isOpen()) return;
       for (const statement of statements) statement.finalize();

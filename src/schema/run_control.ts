@@ -38,6 +38,19 @@ export interface RunStatus {
   error: RunFault | null;
 }
 
+/** Where a tab stands before anything was started. */
+export const idleRun: RunStatus = {
+  phase: "idle",
+  experiment: "",
+  update: 0,
+  updates: 0,
+  config: null,
+  adapter: "",
+  runtime: "browser",
+  startup: null,
+  error: null,
+};
+
 /** An experiment that may be started. */
 export interface ExperimentChoice {
   id: string;

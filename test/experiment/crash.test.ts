@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { parseConfig } from "../../src/experiment/config.ts";
 import { Loop, type LoopResult } from "../../src/experiment/loop.ts";
 import { alignStore } from "../../src/experiment/resume.ts";
-import { RunFolder, type RunState } from "../../src/experiment/run_folder.ts";
+import { freshRunState, RunFolder, type RunState } from "../../src/experiment/run_folder.ts";
 import { nodeFiles } from "../../src/platform/node_files.ts";
 import type { AccumulateResult, Engine, EngineInfo, EngineStats, UpdateResult } from "../../src/schema/engine.ts";
 import type { ExperimentInput } from "../../src/schema/experiment.ts";
@@ -95,17 +95,7 @@ function countingEngine(steps: number, version: number): Engine {
   return fake as Engine;
 }
 
-const fresh: RunState = {
-  format: 1,
-  update: 0,
-  version: 0,
-  optimizerSteps: 0,
-  cursor: 0,
-  carryOver: [],
-  storeSeq: 0,
-  configSha256: "c",
-  weightsSha256: "",
-};
+const fresh: RunState = { ...freshRunState, configSha256: "c" };
 
 interface World {
   folder: string;

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { countFailures, requireSomeRan } from "../../src/experiment/failures.ts";
 import { nameGroup } from "../../src/experiment/groups.ts";
 import { alignStore } from "../../src/experiment/resume.ts";
+import { freshRunState } from "../../src/experiment/run_folder.ts";
 import { newRollout } from "../../src/schema/rollout.ts";
 import { MemoryStore } from "../../src/store/memory_store.ts";
 
@@ -52,16 +53,7 @@ describe("failures of an update's rollouts", () => {
 
   it("are run again on resume unless they are the agent's own", async () => {
     const store = await storeOf(["spawn_failed: x", "agent_exit: x", "run_timeout: x", null]);
-    const state = {
-      format: 1,
-      update: 0,
-      version: 0,
-      optimizerSteps: 0,
-      cursor: 0,
-      carryOver: [],
-      storeSeq: 0,
-    } as const;
-    const report = await alignStore(store, { ...state, carryOver: [], configSha256: "", weightsSha256: "" }, 0);
+    const report = await alignStore(store, { ...freshRunState, configSha256: "" }, 0);
     expect(report).toEqual({ kept: 3, restarted: 1 });
     expect(await store.rollout("g000000-s0")).toBeNull();
   });

@@ -4,6 +4,7 @@ import type { StudioCall, StudioFork } from "../../../src/schema/studio_api.ts";
 import { breakText } from "./call_list.tsx";
 import { CallTokens } from "./call_tokens.tsx";
 import { useStudio } from "./context.ts";
+import { Facts } from "./facts.tsx";
 import { ForkPanel } from "./fork_panel.tsx";
 import { durationText, momentText, numberText } from "./format.ts";
 import { useLoaded } from "./loading.ts";
@@ -42,7 +43,7 @@ export function CallDetail(props: CallDetailProps): JSX.Element {
       <h3 id="st-call-title">
         {say("call.title", { n: number })} <small>{call.id}</small>
       </h3>
-      <Facts call={call} />
+      <CallFacts call={call} />
       <CallTokens
         call={call}
         advantage={props.advantage}
@@ -73,7 +74,7 @@ export function CallDetail(props: CallDetailProps): JSX.Element {
   );
 }
 
-function Facts({ call }: { call: StudioCall }): JSX.Element {
+function CallFacts({ call }: { call: StudioCall }): JSX.Element {
   const { say, language } = useStudio();
   const versions =
     call.versions === null
@@ -102,14 +103,7 @@ function Facts({ call }: { call: StudioCall }): JSX.Element {
         </p>
       )}
       {call.truncated || call.constrained ? <p class="st-hint">{say("call.truncated")}</p> : null}
-      <dl class="st-facts">
-        {facts.map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
+      <Facts facts={facts} />
     </div>
   );
 }

@@ -3,6 +3,7 @@ import type { JSX } from "hono/jsx/dom/jsx-runtime";
 import type { GroupCredit, RolloutCredit } from "../../../src/schema/studio.ts";
 import type { StudioRegrade } from "../../../src/schema/studio_api.ts";
 import { useStudio } from "./context.ts";
+import { Facts } from "./facts.tsx";
 import { numberText } from "./format.ts";
 import { useLoaded } from "./loading.ts";
 import { Notice } from "./notice.tsx";
@@ -97,16 +98,7 @@ function GroupFacts({ credit }: { credit: GroupCredit }): JSX.Element {
     [say("group.std"), numberText(credit.std, language)],
     [say("column.update"), credit.mode === "val" ? say("mode.val") : numberText(credit.update, language)],
   ];
-  return (
-    <dl class="st-facts">
-      {facts.map(([name, value]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
-  );
+  return <Facts facts={facts} />;
 }
 
 function Columns({ isRegraded }: { isRegraded: boolean }): JSX.Element {

@@ -5,6 +5,7 @@ import type { StudioRollout } from "../../../src/schema/studio_api.ts";
 import { CallDetail } from "./call_detail.tsx";
 import { CallList } from "./call_list.tsx";
 import { useStudio } from "./context.ts";
+import { Facts } from "./facts.tsx";
 import { momentText, numberText } from "./format.ts";
 import { useLoaded } from "./loading.ts";
 import { Notice } from "./notice.tsx";
@@ -109,14 +110,7 @@ function Head({ rollout, credit }: { rollout: StudioRollout; credit: GroupCredit
         <span class="st-task">{line.task}</span>
       </div>
       {line.error === null ? null : <p class="st-error">{line.error}</p>}
-      <dl class="st-facts">
-        {facts.map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
+      <Facts facts={facts} />
       <details class="st-more">
         <summary>{say("rollout.input")}</summary>
         <pre class="st-json">{JSON.stringify(rollout.input, null, 2)}</pre>

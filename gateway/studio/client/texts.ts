@@ -1,3 +1,4 @@
+import { fillText } from "../../../src/core/fill_text.ts";
 import english from "./texts.en.json" with { type: "json" };
 import korean from "./texts.ko.json" with { type: "json" };
 
@@ -15,8 +16,5 @@ const tables: Readonly<Record<Language, Readonly<Record<TextKey, string>>>> = { 
 /** The texts of a language. */
 export function textsOf(language: Language): Say {
   const table = tables[language];
-  return (key, values) =>
-    values === undefined
-      ? table[key]
-      : table[key].replace(/\{(\w+)\}/g, (place, name: string) => String(values[name] ?? place));
+  return (key, values = {}) => fillText(table[key], values);
 }

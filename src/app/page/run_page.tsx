@@ -1,10 +1,9 @@
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
-import type { ControlRequest, RunFault } from "../../schema/run_control.ts";
+import { type ControlRequest, idleRun, type RunFault } from "../../schema/run_control.ts";
 import type { PageBackend } from "./backend.ts";
 import { ChatPanel } from "./chat_panel.tsx";
 import { ControlPanel } from "./control_panel.tsx";
 import { FaultNotice } from "./environment.tsx";
-import { idleStatus } from "./idle_status.ts";
 import { Progress } from "./progress.tsx";
 import type { RelayState } from "./relay_client.ts";
 import { RelayPanel } from "./relay_panel.tsx";
@@ -23,7 +22,7 @@ export interface RunPageProps {
 
 /** The run: what to train, how far it is, and a talk with its model. */
 export function RunPage({ backend, feed, view, relay, say }: RunPageProps): JSX.Element {
-  const status = view.status ?? idleStatus;
+  const status = view.status ?? idleRun;
   const control = (request: ControlRequest): Promise<RunFault | null> => feed.control(request);
   const isTab = backend.kind === "tab";
   const isSteered = view.run?.can.control !== false;

@@ -4,6 +4,7 @@ import { RunFolder } from "../../experiment/run_folder.ts";
 import type { ExperimentConfig } from "../../schema/experiment.ts";
 import {
   type ExperimentChoice,
+  idleRun,
   type RunControl,
   type RunPhase,
   RunPhaseError,
@@ -20,18 +21,6 @@ import { readRecord, type TabRecord, writeRecord } from "./tab_record.ts";
 import { runParts, type TabParts, TabRun } from "./tab_run.ts";
 import { openTabStore } from "./tab_run_host.ts";
 
-const idle: RunStatus = {
-  phase: "idle",
-  experiment: "",
-  update: 0,
-  updates: 0,
-  config: null,
-  adapter: "",
-  runtime: "browser",
-  startup: null,
-  error: null,
-};
-
 /** Phases in which a run has agents and a loop. */
 const alive: readonly RunPhase[] = ["opening", "running", "paused", "stopping"];
 
@@ -42,7 +31,7 @@ export class TabControl implements RunControl {
   private readonly told = new Set<() => void>();
   private run: TabRun | null = null;
   /** What is shown while no run is at work. */
-  private rest: RunStatus = idle;
+  private rest: RunStatus = idleRun;
   private viewed: Store | null = null;
   private record: TabRecord | null = null;
   /** Resolves when what the last run left is shown. */
@@ -224,12 +213,12 @@ export class TabControl implements RunControl {
   }
 
   private async restOf(experiment: TabExperiment | null, config: ExperimentConfig | null): Promise<RunStatus> {
-    if (experiment === null || config === null) return idle;
+    if (experiment === null || config === null) return idleRun;
     const folder = new RunFolder(this.parts.platform.files, runFolderOf(experiment.id));
     const update = (await folder.latestCheckpoint())?.state.update ?? 0;
     const { updates } = config.train;
     return {
-      ...idle,
+      ...idleRun,
       phase: update >= updates ? "finished" : "stopped",
       experiment: experiment.id,
       update,

@@ -2,7 +2,7 @@ import { openEngine } from "../../app/open_engine.ts";
 import { parseConfig } from "../../experiment/config.ts";
 import { evaluate } from "../../experiment/evaluation.ts";
 import { Loop } from "../../experiment/loop.ts";
-import { type MetricsLine, RunFolder } from "../../experiment/run_folder.ts";
+import { freshRunState, type MetricsLine, RunFolder } from "../../experiment/run_folder.ts";
 import { deviceTimeSince } from "../../experiment/update_step.ts";
 import { parseHfConfig } from "../../io/hf_config.ts";
 import type { TensorSource } from "../../io/safetensors.ts";
@@ -204,7 +204,7 @@ function loopOf(
     reporter: { rollouts() {}, failures() {}, validation() {}, update: (line: MetricsLine) => void o.lines.push(line) },
     signal: o.signal,
   };
-  return new Loop(deps, freshState);
+  return new Loop(deps, { ...freshRunState, configSha256: "bench" });
 }
 
 function summarized(lines: readonly MetricsLine[]) {
@@ -218,18 +218,6 @@ function summarized(lines: readonly MetricsLine[]) {
     lastReward: rewards.at(-1) ?? 0,
   };
 }
-
-const freshState = {
-  format: 1,
-  update: 0,
-  version: 0,
-  optimizerSteps: 0,
-  cursor: 0,
-  carryOver: [],
-  storeSeq: 0,
-  configSha256: "bench",
-  weightsSha256: "",
-} satisfies ConstructorParameters<typeof Loop>[1];
 
 /** Mean of numbers; 0 of none. */
 export function mean(values: readonly number[]): number {
