@@ -64,18 +64,18 @@ describe("predict", () => {
       ...{ action: 0, trainPass: 1, trainToken: 0, trainPairs: 0, optimizer: 1 },
     };
     for (const latency of ["tools", "zero"] as const) {
-      expect(predict({ seed: 1, mode: "sync", latency }, { costs, turnMs: 0 }).promptTokens).toBe(133_672);
+      expect(predict({ seed: 1, mode: "sync", latency }, { costs, turnMs: 0 }).promptTokens).toBe(249_056);
     }
   });
 
   it("orders the modes as they are meant to be, on a device that is about as slow as the tools", () => {
     const costs = {
-      ...{ prefillStep: 2, prefillToken: 0.02, prefillPairs: 0.1 },
-      ...{ decodeStep: 0.7, decodeSequence: 0.02, decodeContext: 1, action: 0.2 },
-      ...{ trainPass: 4, trainToken: 0.05, trainPairs: 0.13, optimizer: 6 },
+      ...{ prefillStep: 3, prefillToken: 0.01, prefillPairs: 0.027 },
+      ...{ decodeStep: 1.3, decodeSequence: 0.03, decodeContext: 0.6, action: 0.3 },
+      ...{ trainPass: 6, trainToken: 0.026, trainPairs: 0.066, optimizer: 7.5 },
     };
     const run = (mode: "sync" | "collocated" | "interleaved") => {
-      const all = [1, 2, 3].map((seed) => predict({ seed, mode, latency: "tools" }, { costs, turnMs: 2 }));
+      const all = [1, 2, 3].map((seed) => predict({ seed, mode, latency: "tools" }, { costs, turnMs: 0.2 }));
       const sum = (of: (one: (typeof all)[number]) => number): number => all.reduce((total, one) => total + of(one), 0);
       return {
         seconds: sum((one) => one.seconds),

@@ -36,12 +36,14 @@ const decodeShapes: readonly (readonly number[])[] = [
   new Array(24).fill(64),
   [64, 200, 400, 700, 1200, 2400],
   new Array(12).fill(900),
+  new Array(32).fill(1200),
+  new Array(64).fill(600),
 ];
 /** New tokens, and tokens before them that are cached, of the parts of one prefill step: one part, or several short ones. */
 const prefillShapes: readonly (readonly (readonly [tokens: number, before: number])[])[] = [
-  [[88, 16]],
-  [[88, 700]],
-  [[88, 2400]],
+  [[176, 16]],
+  [[176, 700]],
+  [[176, 2400]],
   [[500, 16]],
   [[500, 1600]],
   new Array(5).fill([96, 16]),
@@ -50,11 +52,12 @@ const prefillShapes: readonly (readonly (readonly [tokens: number, before: numbe
 ];
 /** Rows and tokens of each, for the costs of training. */
 const trainShapes = [
-  [4, 128],
-  [4, 600],
-  [1, 2400],
-  [16, 96],
-  [6, 660],
+  [4, 176],
+  [12, 300],
+  [5, 800],
+  [2, 1800],
+  [1, 3600],
+  [1, 6000],
 ] as const;
 const decodedTokens = 33;
 /** A step is short: the middle one of these counts. */
@@ -227,10 +230,10 @@ export class Calibrator {
   }
 
   private row(tokens: number): TrainRow {
-    // As many records as the list has: replies of 16 tokens after 72 others.
+    // As many records as the list has: a reply to every tool's answer.
     const { replyTokens, toolTokens } = asyncWork;
     const src = Array.from({ length: tokens - 1 }, (_, t) => t).filter(
-      (t) => t % (replyTokens + toolTokens) >= toolTokens,
+      (t) => t % (replyTokens + toolTokens) < replyTokens,
     );
     const ids = Int32Array.from(this.tokens(tokens));
     const zeros = new Float32Array(src.length);

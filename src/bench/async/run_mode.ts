@@ -44,13 +44,19 @@ export interface PieceResult extends AsyncPiece {
   readonly firstReward: number;
   readonly lastReward: number;
   readonly heldOutReward: number;
-  /** What the virtual clock says, from costs measured just before. */
+  /** What the virtual clock says of the same list, from costs of single actions that are measured apart. */
   readonly predicted: VirtualResult;
   readonly calibration: Calibration;
   readonly adapter: string;
 }
 
-const device = { maxSequences: 64, prefillTokens: 512, burst: 4, kvTokens: 131_072, microBatchTokens: 4096 } as const;
+const device = {
+  maxSequences: 64,
+  prefillTokens: 512,
+  burst: 4,
+  kvTokens: 262_144,
+  microBatchTokens: asyncModel.max_position_embeddings,
+} as const;
 const stepsPerQuantum = 8;
 /** The examples' own. The list ends after six updates: at 2e-2 what ages cost them shows more than the schedule. */
 const learningRate = 1e-3;
@@ -59,7 +65,7 @@ const passQuanta = 2 * asyncModel.num_hidden_layers + 2;
 const heldOutTasks = 64;
 const heldOutSamples = 2;
 
-/** Runs one piece: engine and model of its own, costs, the list to its end, held-out tasks. */
+/** Runs one piece: engine and model of its own, the list to its end, held-out tasks, costs. */
 export async function runPiece(
   platform: HostPlatform,
   piece: AsyncPiece,
@@ -80,10 +86,11 @@ export async function runPiece(
   try {
     const calibrator = new Calibrator(engine);
     await calibrator.warmUp();
+    note(`  ${piece.latency} ${piece.mode} seed ${piece.seed}`);
+    const measured = await runList(platform, engine, piece, folder);
+    // After the list: in a cache that many sequences have grown in, a sequence's pages take twice as long to read.
     const calibration = await calibrator.measure();
     const predicted = predict(piece, calibration);
-    note(`  ${piece.latency} ${piece.mode} seed ${piece.seed}: about ${predicted.seconds.toFixed(0)} s`);
-    const measured = await runList(platform, engine, piece, folder);
     const { adapter } = await engine.info();
     return { ...piece, ...measured, predicted, calibration, adapter };
   } finally {

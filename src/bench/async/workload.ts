@@ -15,7 +15,7 @@ export const asyncWork = {
   replyTokens: 16,
   /** Tokens of the first prompt, and those a tool's answer adds. */
   promptTokens: 64,
-  toolTokens: 72,
+  toolTokens: 144,
   /** A tool's time in milliseconds between two calls: lognormal. */
   toolMedianMs: 300,
   toolSigma: 1,
@@ -30,7 +30,7 @@ export const asyncModel = {
   num_attention_heads: 4,
   num_key_value_heads: 4,
   intermediate_size: 256,
-  max_position_embeddings: 4096,
+  max_position_embeddings: 8192,
   rms_norm_eps: 1e-5,
   tie_word_embeddings: true,
 } as const;
