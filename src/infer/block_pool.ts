@@ -19,10 +19,11 @@ export class BlockPool {
   readonly pageCount: number;
   private readonly users: Int32Array;
   private readonly free: number[];
-  /** Cached pages by key, in order of last use. */
+  /** Cached pages by key. */
   private readonly byKey = new Map<string, CachedPage>();
   private readonly keyOf = new Map<number, string>();
-  private idleCached = 0;
+  /** Cached pages without a user, the one whose last user left first in front. */
+  private readonly idle = new Set<number>();
   private readonly roots = new Map<string, number>();
   private lastNode = noNode;
 
@@ -34,7 +35,7 @@ export class BlockPool {
 
   /** Pages that can be handed out now: free ones, and cached ones without a user. */
   get available(): number {
-    return this.free.length + this.idleCached;
+    return this.free.length + this.idle.size;
   }
 
   /** Pages with at least one user. */
@@ -63,11 +64,8 @@ export class BlockPool {
     const key = pageKey(parent, tokens);
     const found = this.byKey.get(key);
     if (found === undefined) return null;
-    const users = this.users[found.page] as number;
-    if (users === 0) this.idleCached--;
-    this.users[found.page] = users + 1;
-    this.byKey.delete(key);
-    this.byKey.set(key, found);
+    this.idle.delete(found.page);
+    this.users[found.page] = (this.users[found.page] as number) + 1;
     return found;
   }
 
@@ -96,7 +94,7 @@ export class BlockPool {
     }
     this.users[page] = users;
     if (users > 0) return;
-    if (this.keyOf.has(page)) this.idleCached++;
+    if (this.keyOf.has(page)) this.idle.add(page);
     else this.free.push(page);
   }
 
@@ -108,18 +106,16 @@ export class BlockPool {
     }
     this.byKey.clear();
     this.roots.clear();
-    this.idleCached = 0;
+    this.idle.clear();
   }
 
   private evict(): number | null {
-    for (const [key, { page }] of this.byKey) {
-      if (this.users[page] !== 0) continue;
-      this.byKey.delete(key);
-      this.keyOf.delete(page);
-      this.idleCached--;
-      return page;
-    }
-    return null;
+    const [page] = this.idle;
+    if (page === undefined) return null;
+    this.idle.delete(page);
+    this.byKey.delete(this.keyOf.get(page) as string);
+    this.keyOf.delete(page);
+    return page;
   }
 }
 

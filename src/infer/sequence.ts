@@ -138,7 +138,8 @@ export class Sequence {
 
   /** Gives all pages back; what was sampled is kept, so it can start over by prefilling its own tokens. */
   releasePages(pool: BlockPool): void {
-    for (const page of this.pages) pool.release(page);
+    // From the end: of pages that stay cached those go first that others find only behind the rest.
+    for (const page of this.pages.toReversed()) pool.release(page);
     this.pages.length = 0;
     this.computed = 0;
     this.node = noNode;

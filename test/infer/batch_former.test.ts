@@ -114,6 +114,18 @@ describe("BatchFormer", () => {
     expect(second.cachedTokens).toBe(2 * pageTokens);
   });
 
+  it("gives up the end of a prompt that nobody uses before its beginning", () => {
+    const former = new BatchFormer(new BlockPool(8), limits);
+    former.add(request("first", 6 * pageTokens, 1), 320);
+    drive(former, () => {});
+    // Two pages are free and six are kept: this takes the last two of those.
+    former.add({ ...request("other", 1, 1), promptIds: new Int32Array(4 * pageTokens - 1).fill(9) }, 320);
+    drive(former, () => {});
+    const again = former.add(request("again", 6 * pageTokens, 1), 320);
+    expect(former.formPrefill()).toMatchObject([{ from: 4 * pageTokens }]);
+    expect(again.cachedTokens).toBe(4 * pageTokens);
+  });
+
   it("takes sequences that need the host one token at a time, in turns with the burst", () => {
     const former = new BatchFormer(new BlockPool(80), { ...limits, maxSequences: 16, prefillTokens: 400 });
     for (let i = 0; i < 2; i++) former.add(request(`free ${i}`, 5, 40), 320);
