@@ -13,8 +13,8 @@ import { addModelCallRoutes } from "./dialects/model_routes.ts";
 import { addModelsRoutes } from "./dialects/models_route.ts";
 import { refusePath } from "./dialects/refused_paths.ts";
 import { addResponseRoutes } from "./dialects/responses_routes.ts";
-import { addUnservedRoutes } from "./dialects/unserved_routes.ts";
 import { asApiError, DetailError } from "./http/errors.ts";
+import type { Peer } from "./http/peer.ts";
 import { Routes } from "./http/routes.ts";
 import { addLessonRoutes } from "./lessons/lesson_routes.ts";
 import { addMetricsRoute } from "./metrics/metrics_route.ts";
@@ -23,8 +23,8 @@ import { addStudioRoutes } from "./studio/studio_routes.ts";
 
 /** A gateway that is ready to answer. */
 export interface GatewayApp {
-  /** Answers a request, as servers call it. */
-  fetch(request: Request): Response | Promise<Response>;
+  /** Answers a request, as servers call it; `peer` sent it. */
+  fetch(request: Request, peer?: Peer): Response | Promise<Response>;
   /** Answers a request made from an address or a path, as tests and pages call it. */
   request(input: string | Request | URL, init?: RequestInit): Response | Promise<Response>;
   /** The key of an attempt's agent: opens its model and its events. */
@@ -46,9 +46,8 @@ export function createApp(deps: GatewayDeps): GatewayApp {
   addModelRoutes(routes, gateway);
   addProxyRoute(routes, gateway);
   addPauseRoutes(routes, gateway);
-  // Counts and refusals stand before the calls whose addresses could be read to mean them.
+  // Counts stand before the calls whose addresses could be read to mean them.
   addCountTokensRoutes(routes, gateway);
-  addUnservedRoutes(routes, gateway);
   addModelCallRoutes(routes, gateway);
   addModelsRoutes(routes, gateway);
   addResponseRoutes(routes, gateway);
@@ -70,7 +69,7 @@ export function createApp(deps: GatewayDeps): GatewayApp {
     });
   });
   return {
-    fetch: (request) => routes.app.fetch(request),
+    fetch: (request, peer) => routes.app.fetch(request, peer),
     request: (input, init) => routes.app.request(input, init),
     issueKey: (rolloutId, attemptId) => gateway.keys.issue({ rolloutId, attemptId }),
     waitingCalls: (rolloutId, attemptId) => gateway.calls.waiting(rolloutId, attemptId),

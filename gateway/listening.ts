@@ -1,4 +1,5 @@
 import { EnvironmentError } from "../src/core/errors.ts";
+import type { Peer } from "./http/peer.ts";
 
 /** Where a gateway listens. */
 export interface ListenOptions {
@@ -12,7 +13,7 @@ export interface ListenOptions {
 
 /** What a server serves. */
 export interface ServedApp {
-  fetch(request: Request): Response | Promise<Response>;
+  fetch(request: Request, peer?: Peer): Response | Promise<Response>;
   /** Refuses new calls and waits for those under way, at most `limitMs`. */
   drain(limitMs: number): Promise<unknown>;
 }

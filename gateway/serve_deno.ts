@@ -18,7 +18,7 @@ interface DenoServer {
 interface DenoRuntime {
   serve(
     options: { hostname: string; port: number; signal: AbortSignal; onListen(): void; cert?: string; key?: string },
-    handler: (request: Request) => Response | Promise<Response>,
+    handler: (request: Request, info: { remoteAddr: { hostname?: string } }) => Response | Promise<Response>,
   ): DenoServer;
 }
 
@@ -30,7 +30,9 @@ export async function serveDeno(app: ServedApp, options: ListenOptions): Promise
   try {
     const { host, port, tls } = options;
     const listen = { hostname: host, port, signal: stop.signal, onListen() {}, ...tls };
-    server = runtime.serve(listen, (request) => app.fetch(request));
+    server = runtime.serve(listen, (request, { remoteAddr }) =>
+      app.fetch(request, { address: remoteAddr.hostname ?? null }),
+    );
   } catch (cause) {
     throw cannotListen(options, cause);
   }

@@ -17,7 +17,12 @@ const keepAliveMs = 120_000;
 
 /** Starts listening. @throws EnvironmentError "cannot_listen" */
 export async function serveNode(app: ServedApp, options: ListenOptions): Promise<ServedGateway> {
-  const listener = getRequestListener((request) => app.fetch(request), { hostname: options.host });
+  const listener = getRequestListener(
+    (request, { incoming }) => app.fetch(request, { address: incoming.socket?.remoteAddress ?? null }),
+    {
+      hostname: options.host,
+    },
+  );
   const { tls } = options;
   const server = tls === undefined ? createServer(listener) : createTlsServer({ ...tls }, listener);
   server.keepAliveTimeout = keepAliveMs;

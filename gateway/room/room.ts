@@ -10,12 +10,17 @@ import {
 } from "../../src/schema/room.ts";
 import { equalInConstantTime } from "../http/constant_time.ts";
 import { DetailError } from "../http/errors.ts";
+import { CodeGuesses } from "./code_guesses.ts";
 
 /** Letters and digits that are not mistaken for each other when they are read aloud or off a wall. */
 const codeLetters = "ABCDEFGHJKMNPQRSTUVWXYZ23456789";
 const codeLength = 6;
 
 interface Member {
+  /** What the teacher names it by; the token stays its own. */
+  readonly id: string;
+  /** Where it joined from. */
+  readonly sender: string;
   readonly name: string;
   seenMs: number;
   report: RoomMember["report"];
@@ -51,7 +56,7 @@ export class Room {
   private readonly clock: Pick<Clock, "monotonic">;
   private readonly entropy: Entropy;
   private readonly members = new Map<string, Member>();
-  private wrongCodes: number[] = [];
+  private readonly guesses = new CodeGuesses();
 
   constructor(code: string, clock: Pick<Clock, "monotonic">, entropy: Entropy) {
     this.code = code;
@@ -59,21 +64,25 @@ export class Room {
     this.entropy = entropy;
   }
 
-  /** Lets somebody in. @throws DetailError 403 for a wrong code, 429 after too many, 409 when the room is full */
-  join({ code, name }: RoomJoin): RoomTicket {
+  /**
+   * Lets somebody in; `sender` is where the request comes from.
+   * @throws DetailError 403 for a wrong code, 429 after too many, 409 when the room is full
+   */
+  join({ code, name }: RoomJoin, sender: string): RoomTicket {
     const now = this.clock.monotonic();
-    this.wrongCodes = this.wrongCodes.filter((at) => now - at < 60_000);
-    if (this.wrongCodes.length >= roomLimits.wrongCodesPerMinute) {
+    const isKnown = [...this.members.values()].some((member) => member.sender === sender);
+    if (this.guesses.isBarred(sender, isKnown, now)) {
       throw new DetailError(429, "Too many wrong codes; try again in a minute", { "retry-after": "60" });
     }
     if (!equalInConstantTime(code.trim().toUpperCase(), this.code)) {
-      this.wrongCodes.push(now);
+      this.guesses.add(sender, now);
       throw new DetailError(403, "There is no room with this code here");
     }
     this.forget(now);
     if (this.members.size >= roomLimits.members) throw new DetailError(409, "The room is full");
     const token = hex(this.entropy.bytes(16));
-    const member: Member = { name: shownName(name), seenMs: now, report: null, rewards: [] };
+    const id = hex(this.entropy.bytes(8));
+    const member: Member = { id, sender, name: shownName(name), seenMs: now, report: null, rewards: [] };
     this.members.set(token, member);
     return { token, name: member.name };
   }
@@ -97,11 +106,19 @@ export class Room {
     this.members.delete(token);
   }
 
+  /** Puts a member out: its next report is refused. @throws DetailError 404 where there is none of this id */
+  remove(id: string): void {
+    const found = [...this.members.entries()].find(([, member]) => member.id === id);
+    if (found === undefined) throw new DetailError(404, "There is nobody with this id in the room");
+    this.members.delete(found[0]);
+  }
+
   /** Everybody in order of joining. */
   view(): RoomView {
     const now = this.clock.monotonic();
     this.forget(now);
-    const members = [...this.members.values()].map(({ name, seenMs, report, rewards }) => ({
+    const members = [...this.members.values()].map(({ id, name, seenMs, report, rewards }) => ({
+      id,
       name,
       silentSeconds: Math.round((now - seenMs) / 1000),
       report,

@@ -35,8 +35,16 @@ export interface RoomLeave {
   token: string;
 }
 
+/** Body of `POST /room/api/remove`, from the teacher. */
+export interface RoomRemoval {
+  /** Id of a member. */
+  id: string;
+}
+
 /** A member as the teacher sees it. */
 export interface RoomMember {
+  /** What the teacher names the member by; it opens nothing. */
+  id: string;
   name: string;
   /** Seconds since it was last heard of. */
   silentSeconds: number;
@@ -60,8 +68,10 @@ export interface RoomLimits {
   rewards: number;
   /** Members not heard of for so long are forgotten. */
   silentSeconds: number;
-  /** Wrong codes of all callers together; more are not looked at. */
+  /** Wrong codes of one address; its further ones are not looked at. */
   wrongCodesPerMinute: number;
+  /** Wrong codes of all addresses; then codes are looked at only of addresses that have a member. */
+  allWrongCodesPerMinute: number;
   bodyBytes: number;
 }
 
@@ -71,7 +81,8 @@ export const roomLimits: Readonly<RoomLimits> = {
   nameLength: 40,
   rewards: 200,
   silentSeconds: 3 * 3600,
-  wrongCodesPerMinute: 60,
+  wrongCodesPerMinute: 20,
+  allWrongCodesPerMinute: 600,
   bodyBytes: 2048,
 };
 
@@ -93,6 +104,8 @@ export const roomReportSchema: z.ZodType<RoomReport> = z.strictObject({
 
 export const roomLeaveSchema: z.ZodType<RoomLeave> = z.strictObject({ token: short });
 
+export const roomRemovalSchema: z.ZodType<RoomRemoval> = z.strictObject({ id: short });
+
 export const roomTicketSchema: z.ZodType<RoomTicket> = z.object({ token: z.string(), name: z.string() });
 
 export const roomViewSchema: z.ZodType<RoomView> = z.object({
@@ -100,6 +113,7 @@ export const roomViewSchema: z.ZodType<RoomView> = z.object({
   full: z.boolean(),
   members: z.array(
     z.object({
+      id: z.string(),
       name: z.string(),
       silentSeconds: z.number(),
       report: z

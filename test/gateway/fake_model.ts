@@ -157,7 +157,11 @@ export class FakeEngine implements Engine {
   drain: Engine["drain"] = unused;
   resume: Engine["resume"] = unused;
   snapshot: Engine["snapshot"] = unused;
-  stats: Engine["stats"] = unused;
+  stats: Engine["stats"] = async () => ({
+    deviceSeconds: { prefill: 0, decode: 0, train: 0, optimizer: 0, score: 0, idle: 0 },
+    ...{ promptTokens: 0, cachedTokens: 0, sampledTokens: 0, decodeSteps: 0 },
+    ...{ activeSequences: 0, queuedSequences: 0, deviceLosses: 0 },
+  });
   async close(): Promise<void> {}
 }
 

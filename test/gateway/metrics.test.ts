@@ -1,10 +1,11 @@
-// Plan: the text format (escapes, special numbers, empty families); what a gateway serves at /metrics, without a key;
+// Plan: the text format (escapes, special numbers, empty families); what a gateway serves at /metrics, and to whom;
 // responses counted; a run's last line.
 import { describe, expect, it } from "vitest";
 import { createApp } from "../../gateway/app.ts";
 import { exposition, metricName } from "../../gateway/metrics/exposition.ts";
 import { systemClock, systemEntropy } from "../../src/platform/clock.ts";
 import { MemoryStore } from "../../src/store/memory_store.ts";
+import { AppClient } from "./app_client.ts";
 import { FakeEngine, fakeModel } from "./fake_model.ts";
 
 describe("exposition", () => {
@@ -45,7 +46,26 @@ describe("exposition", () => {
 });
 
 describe("GET /metrics", () => {
-  it("serves engine, gateway and run without a key, every line in the format", async () => {
+  it.each([
+    ["127.0.0.1", 200],
+    ["127.8.0.1", 200],
+    ["::1", 200],
+    ["::ffff:127.0.0.1", 200],
+    ["192.168.0.7", 401],
+    ["::ffff:192.168.0.7", 401],
+    ["2001:db8::1", 401],
+    [null, 401],
+  ])("is open to this computer, and needs the admin's key from %s: %d", async (address, status) => {
+    const { app } = new AppClient();
+    const ask = (headers: Record<string, string> = {}) =>
+      app.fetch(new Request("http://gateway/metrics", { headers }), { address });
+    expect((await ask()).status).toBe(status);
+    expect((await ask({ authorization: "Bearer admin" })).status).toBe(200);
+    const agents = await ask({ authorization: `Bearer ${await app.issueKey("r", "0")}` });
+    expect(agents.status).toBe(status === 200 ? 200 : 403);
+  });
+
+  it("serves engine, gateway and run, every line in the format", async () => {
     const engine = new FakeEngine();
     engine.stats = async () => ({
       deviceSeconds: { prefill: 1, decode: 2.5, train: 3, optimizer: 0.25, score: 0, idle: 4 },
@@ -67,7 +87,7 @@ describe("GET /metrics", () => {
     });
     expect((await app.request("http://gateway/healthz")).status).toBe(200);
     expect((await app.request("http://gateway/api/rollouts/none")).status).toBe(401);
-    const response = await app.request("http://gateway/metrics");
+    const response = await app.fetch(new Request("http://gateway/metrics"), { address: "127.0.0.1" });
     expect(response.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
     const lines = (await response.text()).trimEnd().split("\n");
     const sample = /^[a-zA-Z_:][a-zA-Z0-9_:]*(\{[a-z_]+="[^"]*"(,[a-z_]+="[^"]*")*\})? -?[0-9.e+-]+$/;

@@ -134,6 +134,38 @@ function bound(world: World) {
 }
 
 describe("what is not served", () => {
+  it.each([
+    ["embeddings", "Embeddings are"],
+    ["moderations", "Moderation is"],
+    ["images/generations", "Images are"],
+    ["audio/speech", "Speech is"],
+    ["audio/transcriptions", "Speech is"],
+    ["files", "Files are"],
+    ["files/file-1/content", "Files are"],
+    ["batches", "Batches are"],
+    ["messages/batches", "Batches are"],
+    ["fine_tuning/jobs", "Fine-tuning is"],
+    ["rerank", "Ranking is"],
+    ["responses/compact", "Compaction is"],
+  ])("%s: %s not served here, whatever the method", async (path, subject) => {
+    const { app } = bound(await world());
+    // GET /v1/responses/ID reads one again.
+    const methods = path.startsWith("responses") ? ["POST", "DELETE"] : ["GET", "POST", "DELETE"];
+    for (const method of methods) {
+      for (const prefix of ["/v1", "", "/r/r/0/train", "/r/r/0/train/v1"]) {
+        const response = await app.request(`http://x${prefix}/${path}`, { method });
+        expect([response.status, await response.json()], `${method} ${prefix}/${path}`).toMatchObject([
+          404,
+          {
+            error: {
+              message: `${subject} not served here: this gateway answers calls of a language model. Point that client at another server.`,
+            },
+          },
+        ]);
+      }
+    }
+  });
+
   it("is refused in words that say what to do", async () => {
     const { post } = bound(await world());
     for (const path of ["embeddings", "moderations", "images/generations", "audio/speech", "files", "batches"]) {

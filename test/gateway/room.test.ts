@@ -21,11 +21,15 @@ function openRoom(): { app: GatewayApp; time: { ms: number } } {
   return { app, time };
 }
 
-const post = (app: GatewayApp, path: string, body: unknown) =>
-  app.request(`/room/api/${path}`, { method: "POST", body: JSON.stringify(body) });
+/** Asks as somebody at an address. */
+function post(app: GatewayApp, path: string, body: unknown, address = "192.168.0.2", key?: string) {
+  const headers: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` };
+  const init = { method: "POST", body: JSON.stringify(body), headers };
+  return app.fetch(new Request(`http://room/room/api/${path}`, init), { address });
+}
 
-async function join(app: GatewayApp, name: string): Promise<string> {
-  const response = await post(app, "join", { code: "abc234", name });
+async function join(app: GatewayApp, name: string, address?: string): Promise<string> {
+  const response = await post(app, "join", { code: "abc234", name }, address);
   expect(response.status).toBe(200);
   return ((await response.json()) as { token: string }).token;
 }
@@ -47,7 +51,9 @@ describe("a room", () => {
     expect(await view(app)).toEqual({
       code: "ABC234",
       full: false,
-      members: [{ name: "Mina", silentSeconds: 5, report, rewards: [0.5] }],
+      members: [
+        { id: expect.stringMatching(/^[0-9a-f]{16}$/), name: "Mina", silentSeconds: 5, report, rewards: [0.5] },
+      ],
     });
     expect((await app.request("/room/api/view")).status).toBe(401);
     expect((await app.request("/room/api/view", { headers: { authorization: `Bearer ${token}` } })).status).toBe(401);
@@ -74,14 +80,45 @@ describe("a room", () => {
     expect([rewards.length, rewards[0], rewards.at(-1)]).toEqual([roomLimits.rewards, 6, roomLimits.rewards + 5]);
   });
 
-  it("takes no wrong code, and stops looking after too many", async () => {
+  it("takes no wrong code, and stops looking at those of an address after too many; others get in", async () => {
     const { app, time } = openRoom();
     for (let i = 0; i < roomLimits.wrongCodesPerMinute; i++) {
-      expect((await post(app, "join", { code: "ABC235", name: "x" })).status).toBe(403);
+      expect((await post(app, "join", { code: "ABC235", name: "x" }, `fe80::1:${i}%eth0`)).status).toBe(403);
     }
-    expect((await post(app, "join", { code: "ABC234", name: "x" })).status).toBe(429);
+    const refused = await post(app, "join", { code: "ABC234", name: "x" }, "fe80::2");
+    expect([refused.status, refused.headers.get("retry-after"), await refused.json()]).toEqual([
+      429,
+      "60",
+      { detail: "Too many wrong codes; try again in a minute" },
+    ]);
+    await join(app, "y", "192.168.0.3");
     time.ms = 60_001;
-    await join(app, "x");
+    await join(app, "x", "fe80::2");
+  });
+
+  it("looks at no codes but those of its members' addresses when many addresses guess", async () => {
+    const { app } = openRoom();
+    const token = await join(app, "in", "192.168.0.3");
+    for (let i = 0; i < roomLimits.allWrongCodesPerMinute; i++) {
+      expect((await post(app, "join", { code: "ABC235", name: "x" }, `10.0.${i >> 8}.${i & 255}`)).status).toBe(403);
+    }
+    expect((await post(app, "join", { code: "ABC234", name: "x" }, "192.168.0.4")).status).toBe(429);
+    await join(app, "in again", "192.168.0.3");
+    expect((await post(app, "report", { token, ...report }, "192.168.0.3")).status).toBe(204);
+  });
+
+  it("lets the teacher, and nobody else, put a member out", async () => {
+    const { app } = openRoom();
+    const token = await join(app, "a");
+    await join(app, "b");
+    const [{ id }] = (await view(app)).members as [RoomView["members"][number]];
+    expect((await post(app, "remove", { id })).status).toBe(401);
+    expect((await post(app, "remove", { id }, undefined, token)).status).toBe(401);
+    expect((await post(app, "remove", { id }, undefined, "k")).status).toBe(204);
+    expect((await view(app)).members.map(({ name }) => name)).toEqual(["b"]);
+    expect((await post(app, "report", { token, ...report })).status).toBe(401);
+    const again = await post(app, "remove", { id }, undefined, "k");
+    expect([again.status, await again.json()]).toEqual([404, { detail: "There is nobody with this id in the room" }]);
   });
 
   it("is bounded: members, names, bodies, numbers", async () => {

@@ -44,6 +44,11 @@ function post(body: object, signal?: AbortSignal): Promise<Response> {
   });
 }
 
+it("tells the gateway where requests come from: numbers are open on loopback", async () => {
+  const response = await fetch(`${served.url}/metrics`);
+  expect([response.status, (await response.text()).includes("leyden_policy_version")]).toEqual([200, true]);
+});
+
 describe("the openai client", () => {
   it("reads replies and streams, with usage", async () => {
     const completion = await openai.chat.completions.create({ model: "any", messages });

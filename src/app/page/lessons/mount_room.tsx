@@ -19,11 +19,23 @@ const refreshMs = 3_000;
 /** Members silent for longer are shown as such. */
 const quietSeconds = 60;
 
+async function faultOf(response: Response): Promise<LeydenError> {
+  const { code, message } = await faultIn(response);
+  return new LeydenError(code, message);
+}
+
 async function readRoom(ask: Ask): Promise<RoomView> {
   const response = await ask("/room/api/view");
   if (response.ok) return roomViewSchema.parse(await response.json());
-  const { code, message } = await faultIn(response);
-  throw new LeydenError(code, message);
+  throw await faultOf(response);
+}
+
+/** Puts a member out; one who has left meanwhile is out already. */
+async function removeMember(ask: Ask, id: string): Promise<RoomView> {
+  const headers = { "content-type": "application/json" };
+  const response = await ask("/room/api/remove", { method: "POST", headers, body: JSON.stringify({ id }) });
+  if (!response.ok && response.status !== 404) throw await faultOf(response);
+  return await readRoom(ask);
 }
 
 /** Rewards as a line as wide as a few words; the numbers stand beside it. */
@@ -39,7 +51,14 @@ function Spark({ rewards, title }: { rewards: readonly number[]; title: string }
   );
 }
 
-function MemberRow({ member, say, language }: { member: RoomMember; say: SayLesson; language: LessonLanguage }) {
+interface MemberProps {
+  readonly member: RoomMember;
+  readonly say: SayLesson;
+  readonly language: LessonLanguage;
+  readonly onRemove: () => void;
+}
+
+function MemberRow({ member, say, language, onRemove }: MemberProps): JSX.Element {
   const { name, silentSeconds, report, rewards } = member;
   const title = report === null ? "–" : (findLesson(report.lesson)?.texts[language].title ?? report.lesson);
   return (
@@ -55,28 +74,71 @@ function MemberRow({ member, say, language }: { member: RoomMember; say: SayLess
       <td>
         {silentSeconds > quietSeconds ? `${Math.round(silentSeconds / 60)} ${say("roomMinutes")}` : say("roomHere")}
       </td>
+      <td>
+        <button type="button" aria-label={`${say("roomRemove")}: ${name}`} onClick={onRemove}>
+          {say("roomRemove")}
+        </button>
+      </td>
     </tr>
   );
 }
 
 const columns = ["roomMember", "roomLesson", "roomUpdate", "roomReward", "roomCurve", "roomExercises", "roomSeen"];
 
+interface MembersProps {
+  readonly members: readonly RoomMember[];
+  readonly say: SayLesson;
+  readonly language: LessonLanguage;
+  onRemove(id: string): void;
+}
+
+function MemberTable({ members, say, language, onRemove }: MembersProps): JSX.Element {
+  return (
+    <div class="ls-scroll">
+      <table class="ls-table">
+        <caption>{`${say("roomMembers")}: ${members.length}`}</caption>
+        <thead>
+          <tr>
+            {columns.map((key) => (
+              <th key={key} scope="col">
+                {say(key)}
+              </th>
+            ))}
+            <td />
+          </tr>
+        </thead>
+        <tbody>
+          {members.map((member) => (
+            <MemberRow
+              key={member.id}
+              member={member}
+              say={say}
+              language={language}
+              onRemove={() => onRemove(member.id)}
+            />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
 function RoomTable({ ask, language }: RoomOptions): JSX.Element {
   const say = sayOf(null, language);
   const [room, setRoom] = useState<RoomView | null>(null);
   const [fault, setFault] = useState("");
+  const show = (looked: Promise<RoomView>): void => {
+    looked.then(
+      (view) => {
+        setRoom(view);
+        setFault("");
+      },
+      (thrown: unknown) => setFault(asLeydenError(thrown).message),
+    );
+  };
   useEffect(() => {
-    const look = (): void => {
-      readRoom(ask).then(
-        (view) => {
-          setRoom(view);
-          setFault("");
-        },
-        (thrown: unknown) => setFault(asLeydenError(thrown).message),
-      );
-    };
-    look();
-    const timer = setInterval(look, refreshMs);
+    show(readRoom(ask));
+    const timer = setInterval(() => show(readRoom(ask)), refreshMs);
     return () => clearInterval(timer);
   }, [ask]);
   return (
@@ -90,25 +152,12 @@ function RoomTable({ ask, language }: RoomOptions): JSX.Element {
             {say("roomCode")}: <strong>{room.code}</strong>
           </p>
           {room.full && <p role="status">{say("roomFull")}</p>}
-          <div class="ls-scroll">
-            <table class="ls-table">
-              <caption>{`${say("roomMembers")}: ${room.members.length}`}</caption>
-              <thead>
-                <tr>
-                  {columns.map((key) => (
-                    <th key={key} scope="col">
-                      {say(key)}
-                    </th>
-                  ))}
-                </tr>
-              </thead>
-              <tbody>
-                {room.members.map((member, i) => (
-                  <MemberRow key={i} member={member} say={say} language={language} />
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <MemberTable
+            members={room.members}
+            say={say}
+            language={language}
+            onRemove={(id) => show(removeMember(ask, id))}
+          />
         </>
       )}
     </div>
