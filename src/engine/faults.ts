@@ -47,6 +47,6 @@ export class PendingFaults {
 }
 
 /** True for the error of a device that is gone, asked for or real. */
-export function isLoss(thrown: unknown): boolean {
+export function isLoss(thrown: unknown): thrown is DeviceError {
   return thrown instanceof DeviceError && thrown.code === "device_lost";
 }

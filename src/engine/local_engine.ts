@@ -25,6 +25,7 @@ import type {
 } from "../schema/engine.ts";
 import type { CriticResult, CriticUpdateRequest, ScoreRowsRequest, ScoreRowsResult } from "../schema/row_scores.ts";
 import { closedError } from "./admission.ts";
+import { DeviceRecovery } from "./device_recovery.ts";
 import { DeviceTimes } from "./device_times.ts";
 import { type EngineParts, type ModelState, stateFor } from "./engine_parts.ts";
 import { type EngineFault, isLoss, PendingFaults } from "./faults.ts";
@@ -45,14 +46,10 @@ export interface LocalEngineOptions {
   policy?: DevicePolicy;
 }
 
-/** Device losses in a row, without one finished action between them, after which the engine gives up. */
-const maxLossesInARow = 3;
-
 const defaultPolicy: DevicePolicy = { inFlight: "drain", stepsPerQuantum: 1 };
 
 /** The engine in this thread: owns the device and performs one action of the schedule after the other. */
 export class LocalEngine implements Engine {
-  private readonly options: LocalEngineOptions;
   private readonly policy: DevicePolicy;
   private readonly times: DeviceTimes;
   private readonly generations: Generations;
@@ -64,18 +61,20 @@ export class LocalEngine implements Engine {
   private version: number;
   private drained = false;
   private closed = false;
+  private readonly closing = new AbortController();
   private history: DeviceHistory = noHistory;
-  private lossesInARow = 0;
-  private deviceLosses = 0;
+  private readonly recovery: DeviceRecovery;
+  /** Why the engine has given up; null while it has not. */
+  private fault: unknown = null;
   private wake: () => void = () => {};
   private readonly loop: Promise<void>;
 
   private constructor(options: LocalEngineOptions, parts: EngineParts) {
-    this.options = options;
     this.policy = options.policy ?? defaultPolicy;
     this.parts = parts;
     this.version = options.version;
     this.times = new DeviceTimes(options.clock);
+    this.recovery = new DeviceRecovery(options);
     const shared = { times: this.times, parts: () => this.parts, version: () => this.version };
     this.generations = new Generations({
       ...shared,
@@ -97,13 +96,15 @@ export class LocalEngine implements Engine {
     return new LocalEngine(options, await options.open(null));
   }
 
+  /** @throws DeviceError "device_lost" when the device is gone for good */
   async info(): Promise<EngineInfo> {
+    if (this.fault !== null) throw this.fault;
     return { ...this.parts.info, version: this.version };
   }
 
   async stats(): Promise<EngineStats> {
     const { counters, sizes } = this.generations;
-    return { deviceSeconds: this.times.seconds(), ...counters, deviceLosses: this.deviceLosses, ...sizes };
+    return { deviceSeconds: this.times.seconds(), ...counters, deviceLosses: this.recovery.losses, ...sizes };
   }
 
   async timeline(after: number): ReturnType<NonNullable<Engine["timeline"]>> {
@@ -168,6 +169,7 @@ export class LocalEngine implements Engine {
   async close(): Promise<void> {
     if (this.closed) return;
     this.closed = true;
+    this.closing.abort();
     this.wake();
     await this.loop;
     this.failEverything(closedError());
@@ -179,7 +181,7 @@ export class LocalEngine implements Engine {
     return this.enqueue(this.jobs.scores, question) as Promise<Result>;
   }
 
-  private enqueue<Request, Result>(queue: Job<Request, Result>[], request: Request): Promise<Result> {
+  private async enqueue<Request, Result>(queue: Job<Request, Result>[], request: Request): Promise<Result> {
     this.requireOpen();
     return new Promise((resolve, reject) => {
       queue.push({ request, resolve, reject });
@@ -188,7 +190,7 @@ export class LocalEngine implements Engine {
   }
 
   private requireOpen(): void {
-    if (this.closed) throw closedError();
+    if (this.closed) throw this.fault ?? closedError();
   }
 
   private get drains(): boolean {
@@ -226,7 +228,7 @@ export class LocalEngine implements Engine {
       }
       try {
         await this.perform(action);
-        this.lossesInARow = 0;
+        this.recovery.worked();
       } catch (thrown) {
         await this.recover(thrown, action);
       }
@@ -272,18 +274,13 @@ export class LocalEngine implements Engine {
       if (action === "prefill" || action === "decode") this.generations.failAll(thrown);
       return;
     }
-    this.deviceLosses++;
-    if (++this.lossesInARow > maxLossesInARow) {
-      this.closed = true;
-      this.failEverything(thrown);
-      return;
-    }
     this.parts.dispose();
     this.generations.startOver(this.version);
     this.training.startOver();
     try {
-      this.parts = await this.options.open(this.committed);
+      this.parts = await this.recovery.reopen(thrown, this.committed, this.closing.signal);
     } catch (failure) {
+      this.fault = failure;
       this.closed = true;
       this.failEverything(failure);
     }

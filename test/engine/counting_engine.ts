@@ -146,15 +146,18 @@ export async function openEngine(
   faults: readonly EngineFault[] = [],
   loseAtSnapshot = 0,
   policy?: DevicePolicy,
+  /** Called before a device is opened, the first one too; may throw. */
+  opening: (log: string[]) => void = () => {},
 ): Promise<{ engine: LocalEngine; log: string[] }> {
   const log: string[] = [];
   const engine = await LocalEngine.open({
     open: async (state) => {
+      opening(log);
       const parts = new CountingParts(log, state?.files.weight?.[0] ?? 0);
       if (state === null || log.length === 0) parts.loseAtSnapshot = loseAtSnapshot;
       return parts;
     },
-    clock,
+    clock: { ...clock, sleep: async (ms) => void log.push(`sleep ${ms}`) },
     limits: { maxSequences: 4, prefillTokens: 32, burst: 4 },
     version: 0,
     faults,

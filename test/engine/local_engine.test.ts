@@ -1,5 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { EnvironmentError } from "../../src/core/errors.ts";
 import { emptyUpdate, expected, openEngine, request } from "./counting_engine.ts";
+
+const noAdapter = () => new EnvironmentError("no_adapter", "No WebGPU adapter was found on this machine.");
 
 describe("LocalEngine", () => {
   it("answers each of many requests as if it were alone", async () => {
@@ -111,6 +114,46 @@ describe("LocalEngine", () => {
     expect((await engine.stats()).deviceLosses).toBe(1);
     expect((await engine.snapshot({ optimizer: false })).weightsSha256).toBe("2");
     expect((await engine.info()).version).toBe(2);
+    await engine.close();
+  });
+
+  it("waits for a device that does not come back at once", async () => {
+    let refused = 0;
+    const { engine, log } = await openEngine([{ kind: "device-lost", update: 1 }], 0, undefined, (done) => {
+      if (done.length > 0 && refused++ < 2) throw noAdapter();
+    });
+    await engine.generate(request("a", [4], 1));
+    expect((await engine.update(emptyUpdate("one"))).version).toBe(1);
+    expect(log.filter((line) => line.startsWith("sleep"))).toEqual(["sleep 1000", "sleep 3000"]);
+    expect((await engine.stats()).deviceLosses).toBe(1);
+    await engine.close();
+  });
+
+  it("gives up when no device comes back, and says so to whoever asks from then on", async () => {
+    const { engine, log } = await openEngine([{ kind: "device-lost", update: 1 }], 0, undefined, (done) => {
+      if (done.length > 0) throw noAdapter();
+    });
+    await engine.generate(request("a", [4], 1));
+    const lost = {
+      code: "device_lost",
+      message: "The GPU device was lost: test. No other could be opened: No WebGPU adapter was found on this machine.",
+      do: "Close what else uses the device or start the program or browser again, then resume from the last checkpoint.",
+    };
+    await expect(engine.update(emptyUpdate("one"))).rejects.toMatchObject(lost);
+    expect(log.filter((line) => line.startsWith("sleep"))).toEqual(["sleep 1000", "sleep 3000", "sleep 9000"]);
+    await expect(engine.generate(request("b", [1], 1))).rejects.toMatchObject(lost);
+    await expect(engine.snapshot({ optimizer: true })).rejects.toMatchObject(lost);
+    await expect(engine.info()).rejects.toMatchObject(lost);
+    await engine.close();
+  });
+
+  it("gives up on devices that are lost one after the other", async () => {
+    const { engine } = await openEngine([], 1, undefined, (done) => done.splice(0));
+    await expect(engine.update(emptyUpdate("one"))).rejects.toMatchObject({
+      code: "device_lost",
+      message: "The GPU device was lost: test. It was lost 4 times in a row.",
+    });
+    expect((await engine.stats()).deviceLosses).toBe(4);
     await engine.close();
   });
 
