@@ -1,6 +1,6 @@
 import { seedKey } from "../core/rng.ts";
 import type { LoopReporter } from "../experiment/loop.ts";
-import { summarizeSuccess } from "../experiment/success.ts";
+import { type SuccessSummary, summarizeSuccess } from "../experiment/success.ts";
 import type { HostPlatform } from "../schema/platform.ts";
 import { pathFrom } from "./config_paths.ts";
 import { evaluateModel } from "./evaluate_model.ts";
@@ -18,6 +18,8 @@ export interface DemoRequest {
   readonly reporter: LoopReporter;
   /** A phase begins. */
   phase(text: string): void;
+  /** The base model, or the trained one, has been measured. */
+  measured(summary: SuccessSummary): void;
   progress(finished: number, total: number): void;
   say(line: string): void;
 }
@@ -32,6 +34,9 @@ export interface DemoResult {
   readonly pass8_before: number;
   readonly tasks: number;
   readonly updates: number;
+  /** From the opening of the trained model to its last checkpoint. */
+  readonly training_seconds: number;
+  /** Both measurements and the training. */
   readonly seconds: number;
   readonly seed: number;
   readonly adapter: string;
@@ -47,10 +52,15 @@ export async function runDemo(platform: HostPlatform, request: DemoRequest): Pro
   const { files } = platform;
   const overrides = [...request.overrides, `seed=${request.seed}`];
   const { config, folder } = await loadConfig(files, request.configPath, overrides);
-  const measure = (modelFolder: string, count: number): ReturnType<typeof evaluateModel> =>
-    evaluateModel(platform, { ...request, config, configFolder: folder, modelFolder, samples: count });
+  const measure = async (modelFolder: string, count: number): Promise<SuccessSummary> => {
+    const asked = { ...request, config, configFolder: folder, modelFolder, samples: count };
+    const { results } = await evaluateModel(platform, asked);
+    const summary = summarizeSuccess(results, seedKey(request.seed));
+    request.measured(summary);
+    return summary;
+  };
   request.phase("Before: the base model on the held-out tasks");
-  const base = await measure(pathFrom(files, folder, config.model.path), samples.before);
+  const before = await measure(pathFrom(files, folder, config.model.path), samples.before);
   request.phase("Training: the same agent, its model updated after every batch of rollouts");
   const run = await runExperiment(platform, {
     ...request,
@@ -61,10 +71,7 @@ export async function runDemo(platform: HostPlatform, request: DemoRequest): Pro
     tellsStartup: false,
   });
   request.phase("After: the trained model on the same tasks");
-  const checkpoint = files.join(request.runFolder, "checkpoints", `step_${run.updates}`);
-  const trained = await measure(checkpoint, samples.after);
-  const before = summarizeSuccess(base.results, seedKey(request.seed));
-  const after = summarizeSuccess(trained.results, seedKey(request.seed));
+  const after = await measure(files.join(request.runFolder, "checkpoints", `step_${run.updates}`), samples.after);
   return {
     before: before.pass1,
     after: after.pass1,
@@ -73,6 +80,7 @@ export async function runDemo(platform: HostPlatform, request: DemoRequest): Pro
     pass8_before: before.passk,
     tasks: before.tasks,
     updates: run.updates,
+    training_seconds: run.seconds,
     seconds: (platform.clock.monotonic() - startMs) / 1000,
     seed: request.seed,
     adapter: run.adapter,

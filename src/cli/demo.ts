@@ -1,6 +1,9 @@
 import { fileURLToPath } from "node:url";
-import { runDemo } from "../app/demo.ts";
+import { type DemoResult, runDemo } from "../app/demo.ts";
+import type { SuccessSummary } from "../experiment/success.ts";
 import type { Command, CommandContext } from "./command.ts";
+import { counted } from "./counted.ts";
+import { percent } from "./percent.ts";
 import { LiveTable } from "./progress.ts";
 
 /** `leyden demo`: an agent gets better at its task while you watch. */
@@ -31,19 +34,28 @@ async function demo(context: CommandContext): Promise<number> {
     signal: context.stopSignal(),
     reporter: table,
     phase: say,
+    measured: (summary) => say(`  ${successText(summary)}`),
     progress: (finished, total) => table.status(`${finished}/${total} rollouts`),
     say,
   }).finally(() => table.clear());
   if (context.json) context.printJson(result);
-  else {
-    const [low, high] = result.after_ci;
-    context.print(`Held-out success: ${percent(result.before)} before, ${percent(result.after)} after`);
-    context.print(`(95 % of the trained model: ${percent(low)} to ${percent(high)}; ${result.tasks} tasks)`);
-    context.print(`${result.updates} updates in ${result.seconds.toFixed(0)} s on ${result.adapter}`);
-  }
+  else for (const line of demoLines(result)) context.print(line);
   return 0;
 }
 
-function percent(share: number): string {
-  return `${(100 * share).toFixed(1)} %`;
+function successText({ pass1, ci95: [low, high], tasks }: SuccessSummary): string {
+  return `${percent(pass1)} of ${counted(tasks, "task")} solved (95 %: ${percent(low)} to ${percent(high)})`;
+}
+
+/** The demo's end for people. */
+export function demoLines(result: DemoResult): string[] {
+  const { before, after, after_ci: afterCi, tasks, updates, adapter } = result;
+  const [low, high] = afterCi;
+  const seconds = (value: number): string => `${value.toFixed(0)} s`;
+  const [training, all] = [seconds(result.training_seconds), seconds(result.seconds)];
+  return [
+    `Held-out success: ${percent(before)} before, ${percent(after)} after`,
+    `(95 % of the trained model: ${percent(low)} to ${percent(high)}; ${counted(tasks, "task")})`,
+    `${counted(updates, "update")} in ${training}; with both measurements ${all}, on ${adapter}`,
+  ];
 }

@@ -7,6 +7,7 @@ import { compareSuccess, type SuccessSummary, summarizeSuccess } from "../experi
 import { UsageError } from "./args.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { modelFolderOf } from "./model_place.ts";
+import { percent } from "./percent.ts";
 import { LiveTable } from "./progress.ts";
 
 /** `leyden eval`: success of a model, or of two on the same tasks, on an experiment's held-out tasks. */
@@ -82,7 +83,10 @@ async function measure(
     samples: args.requireNumber("n"),
     signal: context.stopSignal(),
     progress: (finished, total) => table.status(`${finished}/${total} rollouts`),
-    say: (line) => context.note(line),
+    say: (line) => {
+      table.clear();
+      context.note(line);
+    },
   }).finally(() => table.clear());
   return { results, summary: summarizeSuccess(results, seedKey(config.seed)) };
 }
@@ -99,8 +103,4 @@ function printSummary(context: CommandContext, s: SuccessSummary, json: Record<s
   const [low, high] = s.ci95;
   context.print(`${s.tasks} tasks, pass@1 ${percent(s.pass1)} (95 %: ${percent(low)} to ${percent(high)})`);
   if (s.k > 1) context.print(`pass@${s.k} ${percent(s.passk)}`);
-}
-
-function percent(share: number): string {
-  return `${(100 * share).toFixed(1)} %`;
 }

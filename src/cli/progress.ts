@@ -28,26 +28,40 @@ function skipReason(line: MetricsLine): string {
   return alike ? "within every group all rewards were equal" : "no rollout left tokens to train on";
 }
 
-/** A table that grows by a line with every update, and a line on a screen that shows the rollouts in flight. */
+/** Without a screen, the least time between two lines of which the second says no more than how far the work is. */
+const restMs = 15_000;
+
+/**
+ * A table that grows by a line with every update, and how many rollouts have finished: a line that changes on a screen,
+ * now and then a line of its own where there is none.
+ */
 export class LiveTable implements LoopReporter {
   private readonly context: CommandContext;
   private headed = false;
   private shown = "";
+  /** When there was a line last. */
+  private saidMs: number;
 
   constructor(context: CommandContext) {
     this.context = context;
+    this.saidMs = context.platform.clock.monotonic();
   }
 
   rollouts(update: number, finished: number, total: number): void {
     this.status(`update ${update}: ${finished}/${total} rollouts`);
   }
 
-  /** Replaces the line that changes; only on a screen. */
+  /** Says how far the work is; nothing to programs. */
   status(text: string): void {
-    const { platform, json } = this.context;
-    if (json || !platform.terminal.isScreen || text === this.shown) return;
-    platform.terminal.err(`\r${text.padEnd(this.shown.length)}`);
-    this.shown = text;
+    const { platform, json, note } = this.context;
+    if (json || text === this.shown) return;
+    if (platform.terminal.isScreen) {
+      platform.terminal.err(`\r${text.padEnd(this.shown.length)}`);
+      this.shown = text;
+    } else if (platform.clock.monotonic() - this.saidMs >= restMs) {
+      note(text);
+      this.saidMs = platform.clock.monotonic();
+    }
   }
 
   update(line: MetricsLine): void {
@@ -77,8 +91,10 @@ export class LiveTable implements LoopReporter {
 
   /** Ends the line that changes, so that other lines can follow. */
   clear(): void {
+    const { clock, terminal } = this.context.platform;
+    this.saidMs = clock.monotonic();
     if (this.shown === "") return;
-    this.context.platform.terminal.err(`\r${" ".repeat(this.shown.length)}\r`);
+    terminal.err(`\r${" ".repeat(this.shown.length)}\r`);
     this.shown = "";
   }
 }

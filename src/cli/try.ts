@@ -12,9 +12,8 @@ import type { HostPlatform } from "../schema/platform.ts";
 import type { ReplySource, ScriptedReply } from "../schema/script.ts";
 import { UsageError } from "./args.ts";
 import type { Command, CommandContext } from "./command.ts";
-import { counted } from "./counted.ts";
 import { isInstalled, listHarnesses } from "./try_list.ts";
-import { visible } from "./visible_text.ts";
+import { reportTrial, shortName } from "./try_report.ts";
 
 /** What the tiny model says to an agent that nobody has written a script for: it must not make it act. */
 const politeReplies: readonly ScriptedReply[] = [{ text: "Hello from Leyden's trial. There is nothing left to do." }];
@@ -69,7 +68,8 @@ async function runTry(context: CommandContext): Promise<number> {
   const folder = await files.makeTempFolder("leyden-try-");
   try {
     const result = await tryIn(context, subject, folder);
-    report(context, subject, result, args.flag("keep") ? folder : null);
+    const kept = args.flag("keep") ? folder : null;
+    reportTrial(context, result, { harness: nameOf(subject), advice: startAdvice(subject, result.end), folder: kept });
     if (result.end.stopped === "cancelled") return 2;
     return result.end.exit?.code === 0 && result.trainable ? 0 : 1;
   } finally {
@@ -105,7 +105,7 @@ async function tryIn(context: CommandContext, subject: Subject, folder: string):
         : { command: subject.commandLine, cwd: "." },
   });
   const url = args.text("url");
-  note(`Running ${short(nameOf(subject))} in ${"harness" in subject ? folder : "this folder"} …`);
+  note(`Running ${shortName(nameOf(subject))} in ${"harness" in subject ? folder : "this folder"} …`);
   if ("harness" in subject && (url !== undefined || args.text("model") !== undefined)) {
     note("It asks nobody before it acts: what its model tells it to do, it does with your rights.");
   }
@@ -139,19 +139,6 @@ function nameOf(subject: Subject): string {
   return "harness" in subject ? subject.harness.name : subject.commandLine.join(" ");
 }
 
-/** A command line on one line of a screen. */
-function short(text: string): string {
-  const line = visible(text.replaceAll(/\s+/g, " "));
-  return line.length <= 60 ? line : `${line.slice(0, 59)}…`;
-}
-
-/** How the agent ended, in words. */
-function endText({ end }: TrialResult): string {
-  if (end.startError !== null) return `could not be started: ${end.startError.message.replace(/\.$/, "")}`;
-  if (end.stopped !== null) return end.stopped === "run_timeout" ? "was ended: its time was up" : "was stopped";
-  return end.exit?.signal ? `was ended by ${end.exit.signal}` : `ended with ${end.exit?.code}`;
-}
-
 /** What to do about a program that could not be started; null for one that was. */
 function startAdvice(subject: Subject, { startError }: TrialResult["end"]): string | null {
   if (startError === null) return null;
@@ -159,55 +146,4 @@ function startAdvice(subject: Subject, { startError }: TrialResult["end"]): stri
   const isOneText = more.length === 0 && command.trim().includes(" ");
   if (isOneText) return `Leave out the quotes around the whole command: leyden try -- ${command.trim()}`;
   return startError.do === "" ? null : startError.do;
-}
-
-function report(context: CommandContext, subject: Subject, result: TrialResult, folder: string | null): void {
-  const { print, printJson, json } = context;
-  const harness = nameOf(subject);
-  const { end, stdout, stderr, failures, ...record } = result;
-  const because = end.startError === null ? result.because : "it could not be started";
-  const advice = startAdvice(subject, end);
-  const { calls, lineages, breaks, promptTokens, sampledTokens, trainable } = record;
-  if (json) {
-    printJson({
-      harness,
-      exit: end.exit?.code ?? null,
-      calls,
-      lineages,
-      breaks,
-      prompt_tokens: promptTokens,
-      sampled_tokens: sampledTokens,
-      continuations: record.continuations,
-      failures: failures.length,
-      trainable,
-      because,
-      ...(advice === null ? {} : { do: advice }),
-      ...(folder === null ? {} : { folder }),
-    });
-    return;
-  }
-  for (const line of tail(stdout)) print(`  ${visible(line)}`);
-  if (end.exit?.code !== 0) for (const line of tail(stderr)) context.note(`  ${visible(line)}`);
-  print(`${short(harness)} ${endText(result)}.`);
-  if (end.startError !== null) {
-    if (advice !== null) print(visible(advice));
-    return;
-  }
-  const begun = breaks.length === 0 ? "" : ` (begun anew: ${breaks.join(", ")})`;
-  print(
-    `Recorded ${counted(calls, "call")} in ${counted(lineages, "lineage")}${begun}: ${counted(promptTokens, "prompt token")}, ${counted(sampledTokens, "sampled token")}.`,
-  );
-  if (failures.length > 0)
-    print(`${counted(failures.length, "call")} failed: ${failures.map(({ code }) => code).join(", ")}.`);
-  print(`${trainable ? "Trainable because" : "Not trainable:"} ${because}.`);
-  if (folder !== null) print(`Kept in ${folder}; the calls one by one: leyden inspect ${folder}/store.sqlite`);
-}
-
-/** The last lines of a program's output. */
-function tail(text: string): string[] {
-  return text
-    .trimEnd()
-    .split("\n")
-    .filter((line) => line !== "")
-    .slice(-8);
 }

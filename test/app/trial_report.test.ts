@@ -1,6 +1,7 @@
 // Plan: what is summed up; why calls can be trained, and each reason why not.
 import { describe, expect, it } from "vitest";
-import { type ListedCall, trialRecord } from "../../src/app/trial/trial_report.ts";
+import { type ListedCall, type TrialCourse, trialRecord } from "../../src/app/trial/trial_report.ts";
+import { EnvironmentError } from "../../src/core/errors.ts";
 import { rolloutTree } from "../../src/rl/trie/rollout_tree.ts";
 import type { CallRecord } from "../../src/schema/store.ts";
 
@@ -40,6 +41,16 @@ function call(id: string, prompt: number[], reply: number[], more: Partial<CallR
   };
 }
 
+/** How a program went that ended with a code, unless something else is said. */
+function course(code: number | null, end: Partial<TrialCourse["end"]> = {}, failures: string[] = []): TrialCourse {
+  const signal = code === null ? "SIGKILL" : null;
+  const exit = { code, signal, outputBytes: 0, overflowed: false, outputError: null };
+  return {
+    end: { exit, stopped: null, startError: null, workspace: null, startedAt: 0, endedAt: 1, ...end },
+    failures: failures.map((failure) => ({ code: failure, http_status: 500 })),
+  };
+}
+
 function record(...calls: CallRecord[]) {
   const listed = calls.map(
     ({ id, own, server, tokens }): ListedCall => ({
@@ -50,7 +61,7 @@ function record(...calls: CallRecord[]) {
       reply_len: tokens.replyIds.length,
     }),
   );
-  return trialRecord(rolloutTree("r", calls), listed);
+  return trialRecord(rolloutTree("r", calls), listed, course(0));
 }
 
 describe("a trial's record", () => {
@@ -95,5 +106,31 @@ describe("a trial's record", () => {
     ],
   ])("is not trainable: %s", (because, calls) => {
     expect(record(...calls)).toMatchObject({ trainable: false, because });
+  });
+
+  it.each<[string, TrialCourse]>([
+    [
+      "the program ended with 3 before any call reached the gateway; mend what it says, or, if it asked another model, let it take its model's address from its environment",
+      course(3),
+    ],
+    [
+      "the program was ended by SIGKILL before any call reached the gateway; mend what it says, or, if it asked another model, let it take its model's address from its environment",
+      course(null),
+    ],
+    [
+      "no call was answered: 3 calls failed (internal, context_length)",
+      course(1, {}, ["internal", "context_length", "internal"]),
+    ],
+    [
+      "no call reached the gateway; an agent has to take its model's address from its environment",
+      course(null, { stopped: "run_timeout" }),
+    ],
+    ["it was stopped before any call reached the gateway", course(null, { stopped: "cancelled" })],
+    [
+      "it could not be started",
+      course(0, { exit: null, startError: new EnvironmentError("spawn_failed", "No such program.") }),
+    ],
+  ])("says why there is no call: %s", (because, went) => {
+    expect(trialRecord(rolloutTree("r", []), [], went)).toMatchObject({ calls: 0, trainable: false, because });
   });
 });

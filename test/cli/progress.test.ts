@@ -3,11 +3,33 @@ import type { CommandContext } from "../../src/cli/command.ts";
 import { LiveTable } from "../../src/cli/progress.ts";
 import type { MetricsLine } from "../../src/experiment/run_folder.ts";
 
-function shown(line: Record<string, unknown>): { printed: string[]; noted: string[] } {
+interface Facts {
+  json?: boolean;
+  isScreen?: boolean;
+}
+
+/** A table with a clock to set, and everything that it said. */
+function tableOf({ json = false, isScreen = false }: Facts = {}) {
+  const time = { ms: 0 };
   const printed: string[] = [];
   const noted: string[] = [];
-  const context = { json: false, print: (s: string) => printed.push(s), note: (s: string) => noted.push(s) };
-  new LiveTable(context as unknown as CommandContext).update({ step: 3, ...line } as unknown as MetricsLine);
+  const drawn: string[] = [];
+  const context = {
+    json,
+    print: (s: string) => printed.push(s),
+    printJson: (v: unknown) => printed.push(JSON.stringify(v)),
+    note: (s: string) => noted.push(s),
+    platform: {
+      clock: { monotonic: () => time.ms },
+      terminal: { isScreen, err: (s: string) => drawn.push(s) },
+    },
+  };
+  return { table: new LiveTable(context as unknown as CommandContext), time, printed, noted, drawn };
+}
+
+function shown(line: Record<string, unknown>): { printed: string[]; noted: string[] } {
+  const { table, printed, noted } = tableOf();
+  table.update({ step: 3, ...line } as unknown as MetricsLine);
   return { printed, noted };
 }
 
@@ -28,5 +50,47 @@ describe("the table of updates", () => {
       "training/n_zero_adv_groups": alike,
     });
     expect(noted).toEqual([`Update 3 changed nothing: ${reason}.`]);
+  });
+});
+
+/** Five minutes of rollouts, of which one ends every second. */
+function work({ table, time }: ReturnType<typeof tableOf>): void {
+  for (let finished = 1; finished <= 300; finished++) {
+    time.ms += 1000;
+    table.rollouts(1, finished, 300);
+  }
+}
+
+describe("how far the work is", () => {
+  it("is a line now and then where there is no screen", () => {
+    const told = tableOf();
+    work(told);
+    expect(told.noted).toHaveLength(20);
+    expect(told.noted[0]).toBe("update 1: 15/300 rollouts");
+    expect(told.noted.at(-1)).toBe("update 1: 300/300 rollouts");
+    expect([told.printed, told.drawn]).toEqual([[], []]);
+  });
+
+  it("waits after every other line, too", () => {
+    const { table, time, noted } = tableOf();
+    time.ms = 14_000;
+    table.update({ step: 1 } as unknown as MetricsLine);
+    time.ms = 28_000;
+    table.rollouts(2, 1, 8);
+    expect(noted).toEqual([]);
+    time.ms = 29_000;
+    table.rollouts(2, 2, 8);
+    expect(noted).toEqual(["update 2: 2/8 rollouts"]);
+  });
+
+  it("is one line that changes on a screen, and nothing to programs", () => {
+    const screen = tableOf({ isScreen: true });
+    work(screen);
+    expect(screen.drawn).toHaveLength(300);
+    expect(screen.drawn.at(-1)).toBe("\rupdate 1: 300/300 rollouts");
+    expect(screen.noted).toEqual([]);
+    const program = tableOf({ json: true });
+    work(program);
+    expect([program.printed, program.noted, program.drawn]).toEqual([[], [], []]);
   });
 });

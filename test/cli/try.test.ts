@@ -95,9 +95,34 @@ describe("leyden try", () => {
     const failed = await runLeyden(["try", ...there, ...node(agent(1))]);
     engine.script = () => "ok";
     expect(failed.out).toContain("1 call failed: internal.");
-    expect(failed.out).toContain("ended with 1.");
-    expect(failed.err).toContain("The gateway failed to answer this call.");
+    expect(failed.out).toContain("failed: it ended with 1. The end of its stderr:\n");
+    expect(failed.out).toContain("The gateway failed to answer this call.");
+    expect(failed.out).toContain("Not trainable: no call was answered: 1 call failed (internal).\n");
     expect(failed.code).toBe(1);
+  });
+
+  it("shows a program that failed before its first call what it said itself, before anything else", async () => {
+    const broken = node('console.log("here"); console.error("No module named openai"); process.exit(7)');
+    const { code, out } = await runLeyden(["try", ...there, ...broken]);
+    expect(out.split("\n")).toEqual([
+      expect.stringMatching(/… failed: it ended with 7 before any call reached the gateway\. The end of its stderr:$/),
+      "  No module named openai",
+      "The end of its stdout:",
+      "  here",
+      "Recorded 0 calls in 0 lineages: 0 prompt tokens, 0 sampled tokens.",
+      expect.stringMatching(/^Not trainable: the program ended with 7 before any call reached the gateway; mend what/),
+      "",
+    ]);
+    expect(code).toBe(1);
+    const told = await runLeyden(["try", "--json", ...there, ...broken]);
+    expect(told.json().at(-1)).toMatchObject({
+      exit: 7,
+      calls: 0,
+      because: expect.stringMatching(/^the program ended with 7/),
+      stderr: "No module named openai",
+    });
+    const mute = await runLeyden(["try", ...there, ...node("process.exit(2)")]);
+    expect(mute.out).toMatch(/failed: it ended with 2 before .* It wrote nothing to stderr\.\nRecorded/);
   });
 
   it("ends agents that take too long, and says when there is none", async () => {

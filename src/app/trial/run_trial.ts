@@ -1,12 +1,11 @@
 import { agentAccess } from "../../rollout/agent_access.ts";
-import type { AttemptEnd } from "../../rollout/failure.ts";
 import { ProcessRunner } from "../../rollout/process_runner.ts";
 import { type AgentCommand, defaultRunLimits } from "../../schema/agent.ts";
 import type { HostPlatform } from "../../schema/platform.ts";
 import { newRollout } from "../../schema/rollout.ts";
 import type { AgentAccess } from "../../schema/rollout_client.ts";
 import { createTrialRollout, endTrialRollout, readTrial, type TrialGateway, trialKey } from "./trial_gateway.ts";
-import { type TrialRecord, trialRecord } from "./trial_report.ts";
+import { type TrialCourse, type TrialRecord, trialRecord } from "./trial_report.ts";
 
 /** One agent to be tried. */
 export interface Trial {
@@ -22,12 +21,9 @@ export interface Trial {
 }
 
 /** How the agent ended, what it printed, and what was recorded of it. */
-export interface TrialResult extends TrialRecord {
-  readonly end: AttemptEnd;
+export interface TrialResult extends TrialRecord, TrialCourse {
   readonly stdout: string;
   readonly stderr: string;
-  /** Calls that were answered with an error, or given up by the agent. */
-  readonly failures: readonly { readonly code: string; readonly http_status: number }[];
 }
 
 const attemptId = "0";
@@ -52,7 +48,7 @@ export async function runTrial({ processes, files, clock }: HostPlatform, trial:
   const { tree, calls, failures } = await readTrial(gateway, rolloutId);
   const text = (name: string) => files.readText(files.join(folder, name)).catch(() => "");
   return {
-    ...trialRecord(tree, calls),
+    ...trialRecord(tree, calls, { end, failures }),
     end,
     stdout: await text("stdout.log"),
     stderr: await text("stderr.log"),

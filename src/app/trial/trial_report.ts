@@ -1,4 +1,5 @@
 import type { RolloutTree, TreeCall } from "../../rl/trie/rollout_tree.ts";
+import type { AttemptEnd } from "../../rollout/failure.ts";
 import type { BreakReason } from "../../schema/chat.ts";
 
 /** What the gateway's list of calls says of one, besides its tree. */
@@ -9,6 +10,18 @@ export interface ListedCall {
   readonly endpoint: string;
   readonly prompt_len: number;
   readonly reply_len: number;
+}
+
+/** A call that was answered with an error, or given up by the agent. */
+export interface FailedCall {
+  readonly code: string;
+  readonly http_status: number;
+}
+
+/** How a trial went, besides the calls that were answered. */
+export interface TrialCourse {
+  readonly end: AttemptEnd;
+  readonly failures: readonly FailedCall[];
 }
 
 /** What a trial shows of an agent's calls. */
@@ -34,10 +47,34 @@ function counted(n: number, noun: string): string {
   return `${n} ${noun}${n === 1 ? "" : "s"}`;
 }
 
+/** Why a program ended that did so by itself and badly: "ended with 1"; null for every other end. */
+export function deathOf({ exit, stopped }: AttemptEnd): string | null {
+  if (exit === null || stopped !== null || exit.code === 0) return null;
+  return exit.signal ? `was ended by ${exit.signal}` : `ended with ${exit.code}`;
+}
+
+/** What an agent owes that asks another model than it was given. */
+const addressAdvice = "take its model's address from its environment";
+
+/** Why there is no call. A program that failed has said so itself; only then may its model's address be at fault. */
+function withoutCalls({ end, failures }: TrialCourse): string {
+  if (end.startError !== null) return "it could not be started";
+  if (failures.length > 0) {
+    const codes = [...new Set(failures.map(({ code }) => code))].join(", ");
+    return `no call was answered: ${counted(failures.length, "call")} failed (${codes})`;
+  }
+  const death = deathOf(end);
+  if (death !== null) {
+    return `the program ${death} before any call reached the gateway; mend what it says, or, if it asked another model, let it ${addressAdvice}`;
+  }
+  if (end.stopped === "cancelled") return "it was stopped before any call reached the gateway";
+  return `no call reached the gateway; an agent has to ${addressAdvice}`;
+}
+
 /** Why the calls cannot be trained; null when they can. */
-function fault(tree: RolloutTree, listed: readonly ListedCall[]): string | null {
+function fault(tree: RolloutTree, listed: readonly ListedCall[], course: TrialCourse): string | null {
   const total = listed.length;
-  if (total === 0) return "no call reached the gateway; an agent has to take its model's address from its environment";
+  if (total === 0) return withoutCalls(course);
   if (listed.some(({ endpoint }) => endpoint === "null")) return "no model computed the replies' logprobs";
   const foreign = listed.filter(({ own }) => !own).length;
   if (foreign > 0) return `${counted(foreign, "call")} of ${total} went to another model`;
@@ -58,10 +95,10 @@ function praise(calls: readonly TreeCall[], sampledTokens: number): string {
 }
 
 /** Sums up what was recorded of a rollout. */
-export function trialRecord(tree: RolloutTree, listed: readonly ListedCall[]): TrialRecord {
+export function trialRecord(tree: RolloutTree, listed: readonly ListedCall[], course: TrialCourse): TrialRecord {
   const { calls } = tree;
   const sampledTokens = listed.reduce((sum, call) => sum + call.reply_len, 0);
-  const why = fault(tree, listed);
+  const why = fault(tree, listed, course);
   return {
     calls: calls.length,
     lineages: new Set(calls.map((call) => call.lineage)).size,
