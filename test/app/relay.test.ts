@@ -1,67 +1,22 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
-import { Relay } from "../../src/app/relay/relay.ts";
-import { type ServedRelay, serveRelay } from "../../src/app/relay/relay_server.ts";
-import { systemEntropy } from "../../src/platform/clock.ts";
-import type { PageFiles } from "../../src/schema/page_files.ts";
-import {
-  decodeRelayFrame,
-  encodeRelayFrame,
-  type RelayFrame,
-  relayCloseCodes,
-  relaySocketPath,
-} from "../../src/schema/relay.ts";
+import type { Relay } from "../../src/app/relay/relay.ts";
+import type { ServedRelay } from "../../src/app/relay/relay_server.ts";
+import { decodeRelayFrame, encodeRelayFrame, relayCloseCodes, relaySocketPath } from "../../src/schema/relay.ts";
+import { key, type Received, RelayRig } from "./relay_rig.ts";
 
-const key = "programs-key";
-const page: PageFiles = {
-  async get(path) {
-    const html = new TextEncoder().encode("<!doctype html><title>page</title>");
-    return path === "index.html" ? { bytes: html, type: "text/html; charset=utf-8", etag: '"1"' } : null;
-  },
-};
-
+let rig: RelayRig;
 let relay: Relay;
 let served: ServedRelay;
-const said: string[] = [];
 
 beforeAll(async () => {
-  relay = new Relay({ entropy: systemEntropy, page, key, say: (line) => said.push(line) });
-  served = await serveRelay(relay, 0);
+  rig = await RelayRig.open();
+  ({ relay, served } = rig);
 });
 afterAll(() => served.close());
 
-type Received = { frame: RelayFrame; payload: string };
-
-/** A tab: connects, and answers requests by a function. */
-async function openTab(token: string, answer: (request: Received, send: (f: RelayFrame, p?: string) => void) => void) {
-  const socket = new WebSocket(`${served.url.replace("http", "ws")}${relaySocketPath}`, { origin: served.url });
-  socket.binaryType = "arraybuffer";
-  const welcome = Promise.withResolvers<string>();
-  const closed = Promise.withResolvers<number>();
-  const send = (frame: RelayFrame, text?: string): void =>
-    socket.send(encodeRelayFrame(frame, text === undefined ? undefined : new TextEncoder().encode(text)));
-  socket.on("open", () => send({ kind: "hello", token }));
-  socket.on("close", (code) => {
-    closed.resolve(code);
-    welcome.reject(new Error(`closed ${code}`));
-  });
-  socket.on("message", (data) => {
-    const { frame, payload } = decodeRelayFrame(new Uint8Array(data as ArrayBuffer));
-    if (frame.kind === "welcome") welcome.resolve(frame.token);
-    else answer({ frame, payload: new TextDecoder().decode(payload) }, send);
-  });
-  welcome.promise.catch(() => undefined);
-  return { socket, welcome: welcome.promise, closed: closed.promise };
-}
-
-function call(path: string, init: RequestInit = {}): Promise<Response> {
-  return fetch(`${served.url}${path}`, {
-    method: "POST",
-    body: '{"messages":[]}',
-    ...init,
-    headers: { authorization: `Bearer ${key}`, "content-type": "application/json", ...init.headers },
-  });
-}
+const openTab: RelayRig["openTab"] = (...args) => rig.openTab(...args);
+const call: RelayRig["call"] = (...args) => rig.call(...args);
 
 describe("a relay", () => {
   it("serves the page and nothing else without a key", async () => {
@@ -88,7 +43,7 @@ describe("a relay", () => {
   it("forwards requests without their keys and streams the answers", async () => {
     const seen: Received[] = [];
     const gate = Promise.withResolvers<void>();
-    const tab = await openTab(relay.nextToken, async (request, send) => {
+    const tab = openTab(relay.nextToken, async (request, send) => {
       seen.push(request);
       if (request.frame.kind !== "request") return;
       const { id } = request.frame;
@@ -119,31 +74,39 @@ describe("a relay", () => {
 
   it("takes a token once, and gives the connected tab the next", async () => {
     const first = relay.nextToken;
-    const tab = await openTab(first, () => undefined);
+    const tab = openTab(first, () => undefined);
     const next = await tab.welcome;
     expect(next).not.toBe(first);
-    expect(await (await openTab(first, () => undefined)).closed).toBe(relayCloseCodes.badToken);
-    const again = await openTab(next, () => undefined);
+    expect(await openTab(first, () => undefined).closed).toBe(relayCloseCodes.badToken);
+    const again = openTab(next, () => undefined);
     await again.welcome;
     expect(await tab.closed).toBe(relayCloseCodes.replaced);
     again.socket.close();
     await again.closed;
   });
 
-  it("refuses connections of other origins", async () => {
-    const socket = new WebSocket(`${served.url.replace("http", "ws")}${relaySocketPath}`, {
-      origin: "https://elsewhere.example",
-    });
-    expect(await new Promise((resolve) => socket.on("close", resolve))).toBe(relayCloseCodes.badToken);
-    const elsewhere = new WebSocket(`${served.url.replace("http", "ws")}/elsewhere`, { origin: served.url });
-    const refused = await new Promise<Error>((resolve) => elsewhere.on("error", resolve));
-    expect(refused.message).toContain("403");
+  it("refuses connections of other origins and to other paths before they are open", async () => {
+    const { host } = new URL(served.url);
+    for (const [path, options] of [
+      [relaySocketPath, { origin: "https://elsewhere.example" }],
+      [relaySocketPath, { origin: served.url.replace("127.0.0.1", "localhost") }],
+      [relaySocketPath, {}],
+      [relaySocketPath, { origin: "http://evil.example", headers: { host: "evil.example" } }],
+      ["/elsewhere", { origin: served.url }],
+    ] as const) {
+      const socket = new WebSocket(`ws://${host}${path}`, options);
+      const ended = await new Promise<string>((resolve) => {
+        socket.on("open", () => resolve("open"));
+        socket.on("error", ({ message }) => resolve(message));
+      });
+      expect(ended, `${path} ${JSON.stringify(options)}`).toBe("Unexpected server response: 403");
+    }
   });
 
   it("tells the tab when a program leaves, and the program when the tab does", async () => {
     const asked = Promise.withResolvers<void>();
     const cancelled = Promise.withResolvers<void>();
-    const tab = await openTab(relay.nextToken, ({ frame }) => {
+    const tab = openTab(relay.nextToken, ({ frame }) => {
       if (frame.kind === "request") asked.resolve();
       if (frame.kind === "cancel") cancelled.resolve();
     });
@@ -161,7 +124,7 @@ describe("a relay", () => {
   });
 
   it("passes on that the tab failed, and ends a connection that talks nonsense", async () => {
-    const tab = await openTab(relay.nextToken, ({ frame }, send) => {
+    const tab = openTab(relay.nextToken, ({ frame }, send) => {
       if (frame.kind === "request") send({ kind: "fail", id: frame.id, message: "no model is open" });
     });
     await tab.welcome;

@@ -66,12 +66,8 @@ export class Relay {
     return await this.forward(request, url);
   }
 
-  /** Takes a browser's connection: its origin must be the relay's own, its first message a token. */
-  accept(socket: RelaySocket, origin: string | undefined, ownOrigin: string): void {
-    if (origin !== ownOrigin) {
-      socket.close(relayCloseCodes.badToken, "another origin");
-      return;
-    }
+  /** Takes the connection of a page of its own; the first message is a token. */
+  accept(socket: RelaySocket): void {
     let greeted = false;
     socket.onMessage((bytes) => {
       if (greeted) return;
@@ -109,8 +105,8 @@ export class Relay {
   }
 
   private async pageFile(pathname: string): Promise<Response> {
-    const path = decodeURIComponent(pathname.slice(pageRoot.length));
-    const file = await this.options.page.get(path === "" ? "index.html" : path);
+    const path = decoded(pathname.slice(pageRoot.length));
+    const file = path === null ? null : await this.options.page.get(path === "" ? "index.html" : path);
     if (file === null) return refusal(404, "not_found", "Not Found");
     const headers = { ...guards, "content-type": file.type, etag: file.etag };
     return new Response(file.bytes as Uint8Array<ArrayBuffer>, { headers });
@@ -128,6 +124,15 @@ export class Relay {
     } catch (thrown) {
       return unavailable(asLeydenError(thrown));
     }
+  }
+}
+
+/** A path as it was meant; null for one that is badly encoded. */
+function decoded(path: string): string | null {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return null;
   }
 }
 

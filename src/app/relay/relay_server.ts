@@ -19,6 +19,8 @@ export interface ServedRelay {
 const mostMessageBytes = 64 * 2 ** 20;
 
 function asRelaySocket(socket: WebSocket): RelaySocket {
+  // A frame that breaks the protocol or is too long: the connection is closed by it, which onClose tells.
+  socket.on("error", () => socket.terminate());
   return {
     send: (bytes) => socket.send(bytes),
     close: (code, reason) => socket.close(code, reason),
@@ -38,13 +40,13 @@ export async function serveRelay(relay: Relay, port: number): Promise<ServedRela
   const sockets = new WebSocketServer({ noServer: true, maxPayload: mostMessageBytes });
   let url = "";
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    if (request.url !== relaySocketPath || !isOwn(request, url)) {
+    if (request.url !== relaySocketPath || !isOwn(request, url) || request.headers.origin !== originOf(request)) {
       socket.end("HTTP/1.1 403 Forbidden\r\nconnection: close\r\n\r\n");
       return;
     }
     sockets.handleUpgrade(request, socket, head, (opened) => {
       opened.binaryType = "arraybuffer";
-      relay.accept(asRelaySocket(opened), request.headers.origin, `http://${request.headers.host}`);
+      relay.accept(asRelaySocket(opened));
     });
   });
   const listening = Promise.withResolvers<void>();
@@ -66,6 +68,11 @@ export async function serveRelay(relay: Relay, port: number): Promise<ServedRela
       await closed;
     },
   };
+}
+
+/** Origin of the page that this relay serves under the name it was asked by. */
+function originOf({ headers }: IncomingMessage): string {
+  return `http://${headers.host}`;
 }
 
 /** True when the host that a browser thinks it talks to is this one: a name that was pointed here later is not. */

@@ -82,26 +82,45 @@ export class TabLink {
     // The program may have gone while the tab was still answering.
     if (pending === undefined) return;
     if (frame.kind === "head") this.begin(frame, pending);
-    else if (frame.kind === "chunk") pending.body?.enqueue(payload.slice());
-    else if (frame.kind === "end") {
+    else if (frame.kind === "fail") {
       this.pending.delete(frame.id);
-      pending.body?.close();
-    } else if (frame.kind === "fail") {
-      this.pending.delete(frame.id);
-      fail(pending, new LeydenError("tab_failed", `The tab could not answer: ${frame.message}`, {}, 1));
+      fail(pending, tabFailed(`The tab could not answer: ${frame.message}`));
+    } else if (frame.kind === "chunk" || frame.kind === "end") {
+      if (pending.body === null) this.breakOff(frame.id, pending, "The tab went on with an answer not begun.");
+      else if (frame.kind === "chunk") pending.body.enqueue(payload.slice());
+      else {
+        this.pending.delete(frame.id);
+        pending.body.close();
+      }
     }
   }
 
   private begin({ id, status, headers }: Extract<RelayFrame, { kind: "head" }>, pending: Pending): void {
+    if (pending.body !== null) {
+      this.breakOff(id, pending, "The tab began an answer twice.");
+      return;
+    }
     const body = new ReadableStream<Uint8Array>({
       start: (controller) => {
         pending.body = controller;
       },
       cancel: () => this.cancel(id),
     });
-    const isEmpty = status === 204 || status === 304;
-    const init = { status, headers: headers.map(([name, value]): [string, string] => [name, value]) };
-    pending.head.resolve(new Response(isEmpty ? null : body, init));
+    const isEmpty = status === 204 || status === 205 || status === 304;
+    try {
+      // Made first, so that a name that is none is the tab's fault here and not found while the answer is sent.
+      const fields = new Headers(headers.map(([name, value]): [string, string] => [name, value]));
+      pending.head.resolve(new Response(isEmpty ? null : body, { status, headers: fields }));
+    } catch (thrown) {
+      this.breakOff(id, pending, `The tab's answer cannot be sent: ${asLeydenError(thrown).message}`);
+    }
+  }
+
+  /** Ends one answer whose messages make none; the connection and other answers stay. */
+  private breakOff(id: number, pending: Pending, message: string): void {
+    this.pending.delete(id);
+    this.socket.send(encodeRelayFrame({ kind: "cancel", id }));
+    fail(pending, tabFailed(message));
   }
 
   private end(): void {
@@ -109,6 +128,10 @@ export class TabLink {
     for (const pending of this.pending.values()) fail(pending, gone);
     this.pending.clear();
   }
+}
+
+function tabFailed(message: string): LeydenError {
+  return new LeydenError("tab_failed", message, {}, 1);
 }
 
 function fail(pending: Pending, error: LeydenError): void {
