@@ -40,7 +40,7 @@ const counts: readonly Count[] = [
     dialect: gemini,
     paths: geminiCountPaths,
     read: readGeminiCount,
-    model: (_, call) => decodeURIComponent(call).replace(/:[^:]*$/, ""),
+    model: (_, call) => call.replace(/:[^:]*$/, ""),
     write: (totalTokens) => ({ totalTokens }),
   },
 ];

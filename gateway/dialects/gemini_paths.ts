@@ -16,16 +16,15 @@ const methods = ["generateContent", "streamGenerateContent", "countTokens"];
 
 /** The model and the kind of reply that an address asks for, as fields of the request. @throws ApiError 404 */
 export function geminiFieldsOf(path: string, query: URLSearchParams): JsonObject {
-  const call = decodeURIComponent(path);
-  const at = call.lastIndexOf(":");
-  const method = call.slice(at + 1);
+  const at = path.lastIndexOf(":");
+  const method = path.slice(at + 1);
   if (at <= 0 || !methods.slice(0, 2).includes(method)) {
     const message = `The method ${JSON.stringify(method)} is not served. Call ${methods.join(", ")}.`;
     throw new ApiError(404, "not_served", message);
   }
   const isStream = method === "streamGenerateContent";
   const streams = query.get("alt") === "sse" ? "sse" : "array";
-  return { model: call.slice(0, at), stream: isStream ? streams : null };
+  return { model: path.slice(0, at), stream: isStream ? streams : null };
 }
 
 /** A model as Gemini's clients list it; `context` is null where it is not known. */

@@ -47,9 +47,7 @@ function addOpenAi(routes: Routes, gateway: Gateway, path: string): void {
     answer(c, gateway, chatCompletions, (names) => modelList(gateway, names)),
   );
   routes.add("GET", `${path}/:model{.+}`, "One of the models", (c) =>
-    answer(c, gateway, chatCompletions, (names) =>
-      modelJson(gateway, requireNamed(decodeURIComponent(pathParam(c, "model")), names)),
-    ),
+    answer(c, gateway, chatCompletions, (names) => modelJson(gateway, requireNamed(pathParam(c, "model"), names))),
   );
 }
 
@@ -59,7 +57,7 @@ function addGemini(routes: Routes, gateway: Gateway, path: string): void {
     answer(c, gateway, gemini, async (names) => ({ models: await Promise.all(names.map(describe)) })),
   );
   routes.add("GET", `${path}/:model{.+}`, "One of the models (gemini)", (c) =>
-    answer(c, gateway, gemini, (names) => describe(requireNamed(decodeURIComponent(pathParam(c, "model")), names))),
+    answer(c, gateway, gemini, (names) => describe(requireNamed(pathParam(c, "model"), names))),
   );
 }
 

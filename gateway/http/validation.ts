@@ -15,7 +15,7 @@ type Issue = z.core.$ZodIssue;
 const typeNames: Readonly<Record<string, readonly [type: string, noun: string]>> = {
   string: ["string_type", "string"],
   int: ["int_type", "integer"],
-  number: ["int_type", "integer"],
+  number: ["float_type", "number"],
   boolean: ["bool_type", "boolean"],
   array: ["list_type", "list"],
   object: ["model_attributes_type", "dictionary or object to extract fields from"],
@@ -51,15 +51,22 @@ function problemsOf(issue: Issue, body: unknown): ValidationProblem[] {
     const expected = alternatives(issue.values);
     return [{ type: "enum", loc, msg: `Input should be ${expected}`, input, ctx: { expected } }];
   }
-  const expected = issue.code === "invalid_type" ? issue.expected : "";
+  // The message is what `expectedType` made of it.
+  const expected = issue.code === "invalid_type" ? issue.message : "";
   const [type, noun] = typeNames[expected] ?? ["value_error", expected];
   const msg = noun === "" ? issue.message : `Input should be a valid ${noun}`;
   return [{ type, loc, msg, input }];
 }
 
+/** What was expected; unlike zod's own word it tells integers and numbers apart whatever came instead. */
+const expectedType: z.core.$ZodErrorMap = (issue) => {
+  if (issue.code !== "invalid_type") return undefined;
+  return (issue.inst as { format?: unknown } | undefined)?.format === "safeint" ? "int" : issue.expected;
+};
+
 /** The body as the schema has it. @throws DetailError 422 with a list of problems */
 export function validated<T>(schema: z.ZodType<T>, body: unknown): T {
-  const result = schema.safeParse(body);
+  const result = schema.safeParse(body, { error: expectedType });
   if (result.success) return result.data;
   throw new DetailError(
     422,
@@ -76,7 +83,11 @@ export function queryProblem(type: string, name: string, msg: string, input: unk
 export function queryInteger(query: URLSearchParams, name: string, otherwise: number): number {
   const text = query.get(name);
   if (text === null) return otherwise;
-  if (/^\s*[+-]?\d+\s*$/.test(text)) return Number(text);
+  if (/^\s*[+-]?\d+\s*$/.test(text)) {
+    if (Number.isSafeInteger(Number(text))) return Number(text);
+    const msg = "Unable to parse input string as an integer, exceeded maximum size";
+    throw queryProblem("int_parsing_size", name, msg, text);
+  }
   const msg = "Input should be a valid integer, unable to parse string as an integer";
   throw queryProblem("int_parsing", name, msg, text);
 }

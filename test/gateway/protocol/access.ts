@@ -97,6 +97,11 @@ export function accessSuite(world: () => World): void {
         },
         { type: "string_type", loc: ["body", 1, "rollout_id"], msg: "Input should be a valid string", input: 5 },
       ]);
+      for (const timeout of ["soon", 1.5]) {
+        expect(
+          await problems(client.post("/api/rollouts", [{ input: 1, config: { timeout_seconds: timeout } }])),
+        ).toMatchObject([{ type: "int_type", msg: "Input should be a valid integer", input: timeout }]);
+      }
       expect(await problems(client.post("/api/rollouts", {}))).toMatchObject([{ type: "list_type", loc: ["body"] }]);
       expect(await problems(client.post("/api/rollouts"))).toMatchObject([{ type: "missing", loc: ["body"] }]);
       expect(

@@ -100,6 +100,16 @@ export function storeSuite(world: () => World): void {
       expect(await problems(client.get("/api/rollouts?state_in=failed&limit=x"))).toMatchObject([
         { type: "int_parsing" },
       ]);
+      for (const limit of ["99999999999999999999", "-9007199254740993", `1${"0".repeat(400)}`]) {
+        expect(await problems(client.get(`/api/rollouts?state_in=failed&limit=${limit}`))).toEqual([
+          {
+            type: "int_parsing_size",
+            loc: ["query", "limit"],
+            msg: "Unable to parse input string as an integer, exceeded maximum size",
+            input: limit,
+          },
+        ]);
+      }
     });
 
     it("that are deleted stay in the cursor's count, not in its items", async () => {
