@@ -5,10 +5,8 @@ import { pageFiles } from "../app/page_build/page_files.ts";
 import { hex } from "../core/clock.ts";
 import { asLeydenError, FormatError } from "../core/errors.ts";
 import { didYouMean } from "../core/nearest.ts";
-import { parseConfig } from "../experiment/config.ts";
+import { readRunConfig } from "../experiment/config.ts";
 import { RunView } from "../experiment/run_view.ts";
-import type { ExperimentConfig } from "../schema/experiment.ts";
-import type { Files } from "../schema/files.ts";
 import type { Store } from "../schema/store.ts";
 import { UsageError } from "./args.ts";
 import type { Command, CommandContext } from "./command.ts";
@@ -37,12 +35,6 @@ export const command: Command = {
   run: studio,
 };
 
-/** The run's configuration; null behind a store that no experiment wrote. @throws ConfigError */
-async function configOf(files: Files, run: string): Promise<ExperimentConfig | null> {
-  const path = files.join(run, "config.json");
-  return (await files.exists(path)) ? parseConfig(JSON.parse(await files.readText(path))) : null;
-}
-
 async function openRun(context: CommandContext, store: Store, run: string): Promise<RunView> {
   const { files } = context.platform;
   const tokenizer = await runTokenizer(context, run);
@@ -52,7 +44,7 @@ async function openRun(context: CommandContext, store: Store, run: string): Prom
     files,
     runFolder: isFolder ? files.absolute(run) : "",
     name: files.absolute(run).split(/[/\\]/).at(-1) ?? run,
-    config: isFolder ? await configOf(files, run) : null,
+    config: isFolder ? await readRunConfig(files, run) : null,
     ...(tokenizer === null ? {} : { tokenBytes: (id: number) => tokenizer.tokenBytes(id) }),
   });
 }

@@ -1,11 +1,30 @@
-import { ConfigError } from "../core/errors.ts";
+import { ConfigError, FormatError } from "../core/errors.ts";
 import { didYouMean } from "../core/nearest.ts";
 import { type ExperimentConfig, type ExperimentInput, experimentSchema } from "../schema/experiment.ts";
+import type { Files } from "../schema/files.ts";
 import { checkAgent, checkObjective } from "./check_objective.ts";
 
 /** A configuration with the editor's help; returns it unchanged. */
 export function defineExperiment(config: ExperimentInput): ExperimentInput {
   return config;
+}
+
+/**
+ * The configuration that a run was started with, from its folder; null where none was written.
+ * @throws FormatError "run_config" when it is damaged
+ */
+export async function readRunConfig(files: Files, runFolder: string): Promise<ExperimentConfig | null> {
+  const path = files.join(runFolder, "config.json");
+  if (!(await files.exists(path))) return null;
+  try {
+    return parseConfig(JSON.parse(await files.readText(path)));
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new FormatError("run_config", `${path} is no configuration of a run: ${reason}`, {
+      do: "Restore the file from a copy, or remove it to look at the run without.",
+      cause,
+    });
+  }
 }
 
 type Plain = Record<string, unknown>;

@@ -4,7 +4,7 @@ import type { ExperimentConfig } from "../schema/experiment.ts";
 import type { Files } from "../schema/files.ts";
 import type { Store } from "../schema/store.ts";
 import type { GroupCredit, MetricsRecord, RunName, StudioSource } from "../schema/studio.ts";
-import { parseConfig } from "./config.ts";
+import { readRunConfig } from "./config.ts";
 import { groupCredit, needsWholeUpdate } from "./group_credit.ts";
 import { readRollout } from "./groups.ts";
 import { readTimeline, timelineFileName } from "./timeline_file.ts";
@@ -63,9 +63,8 @@ export class RunView implements StudioSource {
     return found.reverse();
   }
 
-  async configOf(run: string): Promise<ExperimentConfig> {
-    const { files } = this.deps;
-    return parseConfig(JSON.parse(await files.readText(files.join(await this.folderOf(run), "config.json"))));
+  async configOf(run: string): Promise<ExperimentConfig | null> {
+    return readRunConfig(this.deps.files, await this.folderOf(run));
   }
 
   async timeline(): Promise<DeviceTimeline> {

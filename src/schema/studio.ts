@@ -61,7 +61,7 @@ export interface StudioSource {
   /** Runs beside this one, newest first. */
   runs(): Promise<RunName[]>;
   /** The configuration of another run. @throws FormatError "run_missing" */
-  configOf(run: string): Promise<ExperimentConfig>;
+  configOf(run: string): Promise<ExperimentConfig | null>;
   /** Update that trained each group, by group. */
   updates(): Promise<ReadonlyMap<string, number>>;
   /** `rewards` stand in for recorded ones, by rollout; nothing is written. Null when there is no such group. */

@@ -136,15 +136,30 @@ export interface ForkRequest {
   maxTokens?: number;
 }
 
-/** Unknown keys are refused. */
-export const forkRequestSchema: z.ZodType<ForkRequest> = z.strictObject({
-  messages: z.array(chatMessageSchema).min(1).optional(),
-  keep: z.int().min(0).optional(),
-  insert: z.string().optional(),
-  ids: z.array(z.int().min(0)).min(1).optional(),
-  temperature: z.number().min(0).optional(),
-  maxTokens: z.int().min(1).optional(),
-});
+/** Unknown keys are refused, and so are changes of more than one kind. */
+export const forkRequestSchema: z.ZodType<ForkRequest> = z
+  .strictObject({
+    messages: z.array(chatMessageSchema).min(1).optional(),
+    keep: z.int().min(0).optional(),
+    insert: z.string().optional(),
+    ids: z
+      .array(
+        z
+          .int()
+          .min(0)
+          .max(2 ** 31 - 1),
+      )
+      .min(1)
+      .optional(),
+    temperature: z.number().min(0).optional(),
+    maxTokens: z.int().min(1).optional(),
+  })
+  .refine(
+    ({ messages, keep, insert, ids }) => [messages, keep ?? insert, ids].filter((c) => c !== undefined).length < 2,
+    {
+      message: "Give messages, ids, or keep and insert",
+    },
+  );
 
 /** A call asked again: kept beside the record, never trained. */
 export interface StudioFork {

@@ -105,6 +105,40 @@ describe("a fork", () => {
     });
   });
 
+  it("refuses ids that are none, and more than one kind of change", async () => {
+    const made = await world();
+    for (const ids of [[2 ** 31], [2 ** 32 + 1], [-1], [1.5], []]) {
+      expect((await fork(made, { ids })).status, String(ids)).toBe(422);
+    }
+    expect((await fork(made, { ids: [2 ** 31 - 1] })).status).toBe(200);
+    const messages = [{ role: "user", content: "help" }];
+    for (const changes of [
+      { messages, ids: [1] },
+      { messages, keep: 1 },
+      { messages, insert: "x" },
+      { ids: [1], keep: 1 },
+      { ids: [1], insert: "x" },
+      { messages, ids: [1], keep: 1, insert: "x" },
+    ]) {
+      const { status, fork: refused } = await fork(made, changes);
+      expect([status, refused]).toMatchObject([
+        422,
+        { detail: [{ type: "value_error", loc: ["body"], msg: "Give messages, ids, or keep and insert" }] },
+      ]);
+    }
+    expect(await fork(made, { maxTokens: "9", temperature: "1" })).toMatchObject({
+      status: 422,
+      fork: {
+        detail: [
+          { type: "float_type", loc: ["body", "temperature"], msg: "Input should be a valid number", input: "1" },
+          { type: "int_type", loc: ["body", "maxTokens"], msg: "Input should be a valid integer", input: "9" },
+        ],
+      },
+    });
+    expect(made.engine.requests).toHaveLength(1);
+    expect(made.faults).toEqual([]);
+  });
+
   it("continues earlier calls verbatim where their messages are unchanged", async () => {
     const made = new StudioWorld();
     // The first reply was sampled as tokens that its text would not be encoded to.

@@ -102,6 +102,27 @@ describe("the run", () => {
   });
 });
 
+describe("the configuration of another run", () => {
+  it("is null where none was written, and refused by its file's name where it is damaged", async () => {
+    const made = await world();
+    const { files } = made;
+    await files.write("/runs/bare/metrics.jsonl", metricsLine(1));
+    expect((await made.get("metrics?run=bare")).body).toEqual({ lines: [{ step: 1, time: 11 }], config: null });
+    await files.write("/runs/bad/metrics.jsonl", metricsLine(1));
+    for (const text of ['{"train":', "[]", "null", '{"train":{"groupSize":"many"}}']) {
+      await files.write("/runs/bad/config.json", text);
+      const { status, body } = await made.get("metrics?run=bad");
+      expect([status, body], text).toEqual([
+        422,
+        {
+          detail: expect.stringMatching(/^\/runs\/bad\/config\.json is no configuration of a run: .+ Restore the file/),
+        },
+      ]);
+    }
+    expect(made.faults).toEqual([]);
+  });
+});
+
 describe("the table", () => {
   it("is filtered, sorted and cut by its query", async () => {
     const { get } = bound(await world());
@@ -118,7 +139,15 @@ describe("the table", () => {
     expect(await ids("reward_min=0.5&state=succeeded,failed&agent=policy&breaks=false&mode=train")).toEqual(["g0-s0"]);
     expect(await ids("sort=reward&order=desc")).toEqual(["g0-s0", "g0-s1", "g1-s0"]);
     expect(await ids("text=S1")).toEqual(["g0-s1"]);
-    for (const bad of ["sort=colour", "state=lost", "limit=x", "reward_min=high", "breaks=maybe", "order=up"]) {
+    for (const bad of [
+      "sort=colour",
+      "state=lost",
+      "limit=x",
+      "offset=99999999999999999999",
+      "reward_min=high",
+      "breaks=maybe",
+      "order=up",
+    ]) {
       expect((await get(`rollouts?${bad}`)).status, bad).toBe(422);
     }
   });
@@ -165,7 +194,12 @@ describe("groups", () => {
       after: { mean: 1, rollouts: [{ advantage: 0 }, { reward: 1, advantage: 0 }] },
     });
     expect(await made.store.seq()).toBe(seq);
-    expect((await made.post("rollouts/g0-s1/reward", { reward: "1" })).status).toBe(422);
+    expect(await made.post("rollouts/g0-s1/reward", { reward: "1" })).toEqual({
+      status: 422,
+      body: {
+        detail: [{ type: "float_type", loc: ["body", "reward"], msg: "Input should be a valid number", input: "1" }],
+      },
+    });
     expect((await made.post("rollouts/none/reward", { reward: 1 })).status).toBe(404);
   });
 });

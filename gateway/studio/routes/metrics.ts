@@ -5,12 +5,15 @@ import type { Routes } from "../../http/routes.ts";
 import { queryInteger } from "../../http/validation.ts";
 import type { Studio } from "../studio.ts";
 
-/** A run that is not there is a path that is not there. */
+/** A run that is not there is a path that is not there; one whose files are damaged says which. */
 async function found<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (thrown) {
     if (thrown instanceof LeydenError && thrown.code === "run_missing") throw new DetailError(404, thrown.message);
+    if (thrown instanceof LeydenError && thrown.code === "run_config") {
+      throw new DetailError(422, `${thrown.message} ${thrown.do}`);
+    }
     throw thrown;
   }
 }
