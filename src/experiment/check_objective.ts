@@ -55,6 +55,14 @@ function checkPolicies({ policies, loraRank, critic }: TrainConfig): void {
 
 function checkAdvantage({ advantage, advantageOptions, critic, level }: TrainConfig): void {
   const config = { estimator: advantage, ...advantageOptions };
+  if (critic !== "none" && Object.hasOwn(advantageEstimators, advantage)) {
+    throw new ConfigError(
+      `train.critic is ${critic}; train.advantage is ${advantage}, which takes no values from it.`,
+      {
+        do: "Set train.advantage to gae, or train.critic to none.",
+      },
+    );
+  }
   if (!isTokenLevel(config)) {
     if (!Object.hasOwn(advantageEstimators, advantage)) {
       const known = [...Object.keys(advantageEstimators), ...Object.keys(tokenEstimators)];

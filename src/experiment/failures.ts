@@ -3,6 +3,7 @@ import { isAgentsOwn } from "../rollout/failure.ts";
 import type { Store } from "../schema/store.ts";
 import type { Rollout } from "../schema/wire.ts";
 import type { Group } from "./groups.ts";
+import type { RunFolder } from "./run_folder.ts";
 
 /** Failed rollouts with one cause. */
 export interface FailureCount {
@@ -50,6 +51,35 @@ export function requireSomeRan(update: number, failures: readonly FailureCount[]
     "rollouts_failed",
     `None of the ${rollouts} rollouts of update ${update} could be run: ${first.code}: ${first.message}`,
     { do: "Mend that, then pass --resume: these rollouts are run again.", data: { update, failures: around } },
+    2,
+  );
+}
+
+/** Characters of an agent's last words that an error repeats. */
+const lastWords = 400;
+
+/**
+ * Ends a run in which every agent of an update failed before it had asked its model anything: there is nothing to train
+ * on, and the next agents would fail alike. The error repeats the end of what the first of them wrote to stderr.
+ * @throws LeydenError "rollouts_failed"
+ */
+export async function requireSomeCalled(
+  { store, folder }: { store: Store; folder: RunFolder },
+  update: number,
+  groups: readonly Group[],
+  failures: readonly FailureCount[],
+): Promise<void> {
+  const ids = groups.flatMap((g) => g.rolloutIds);
+  const [first] = failures;
+  if (first === undefined || failures.reduce((n, f) => n + f.count, 0) < ids.length) return;
+  for (const id of ids) if ((await store.calls(id)).length > 0) return;
+  const rollout = await store.rollout(ids[0] as string);
+  const words = (await folder.errorsOf(ids[0] as string, rollout?.status.last_attempt_id ?? "")).trim();
+  const said = words === "" ? "It wrote no error." : `It wrote: ${words.slice(-lastWords)}`;
+  throw new LeydenError(
+    "rollouts_failed",
+    `None of the ${ids.length} agents of update ${update} called its model: ${first.code}: ${first.message} ${said}`,
+    { do: "Mend the agent or its command line, then start the run anew.", data: { update, failures } },
     2,
   );
 }

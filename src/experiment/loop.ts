@@ -9,7 +9,7 @@ import type { Dataset } from "../schema/task.ts";
 import type { RolloutConfig } from "../schema/wire.ts";
 import { nextKlCoef } from "./adaptive_kl.ts";
 import { evaluate, type TaskResult } from "./evaluation.ts";
-import { countFailures, type FailureCount, requireSomeRan } from "./failures.ts";
+import { countFailures, type FailureCount, requireSomeCalled, requireSomeRan } from "./failures.ts";
 import { GroupRunner } from "./group_runner.ts";
 import { type Group, readGroup } from "./groups.ts";
 import { type Objective, objectiveOf } from "./objective.ts";
@@ -193,6 +193,7 @@ export class Loop {
     const failures = await countFailures(this.deps.store, chosen);
     const total = chosen.length * this.deps.config.train.groupSize;
     requireSomeRan(update, failures, total);
+    await requireSomeCalled(this.deps, update, chosen, failures);
     if (failures.length > 0) this.deps.reporter.failures(update, failures, total);
   }
 

@@ -1,4 +1,5 @@
 import { FormatError } from "../core/errors.ts";
+import { attemptFolder } from "../rollout/outcome.ts";
 import type { ExperimentConfig } from "../schema/experiment.ts";
 import type { Files } from "../schema/files.ts";
 import type { TaskSamplerState } from "./task_sampler.ts";
@@ -81,6 +82,12 @@ export class RunFolder {
 
   async writeResult(result: unknown): Promise<void> {
     await this.files.write(this.at("result.json"), `${JSON.stringify(result, null, 2)}\n`);
+  }
+
+  /** What an attempt's agent wrote to stderr; empty where nothing was kept. */
+  async errorsOf(rolloutId: string, attemptId: string): Promise<string> {
+    const path = this.files.join(attemptFolder(this.files, this.path, rolloutId, attemptId), "stderr.log");
+    return (await this.files.exists(path)) ? this.files.readText(path) : "";
   }
 
   /** Drops metrics of updates after `update`, which a resumed run computes again, and a torn last line. */

@@ -184,7 +184,7 @@ describe("several policies", () => {
     const refusal = (train: Partial<TrainConfig>) => () => configOf(train);
     expect(refusal({ policies: ["a"] })).toThrow("train.policies asks for adapters; train.loraRank is 0.");
     expect(refusal({ policies: ["a", "a"], loraRank: 2 })).toThrow("train.policies names a policy twice: a, a.");
-    expect(refusal({ policies: ["a", "b"], loraRank: 2, critic: "separate" })).toThrow(
+    expect(refusal({ policies: ["a", "b"], loraRank: 2, advantage: "gae", critic: "separate" })).toThrow(
       "one critic cannot judge 2 policies",
     );
     expect(configOf({ policies: ["a", "b"], loraRank: 2, advantage: "gae", critic: "head" }).critic).toBe("head");
@@ -198,6 +198,14 @@ describe("a configuration's objective", () => {
     expect(refusal({ advantage: "gae" })).toThrow(
       "train.advantage is gae, which takes values from a critic; train.critic is none.",
     );
+    for (const advantage of ["grpo", "rloo", "dr_grpo"]) {
+      for (const critic of ["head", "separate"] as const) {
+        expect(refusal({ advantage, critic })).toThrow(
+          `train.critic is ${critic}; train.advantage is ${advantage}, which takes no values from it.`,
+        );
+      }
+    }
+    expect(configOf({ advantage: "gae", critic: "head" }).critic).toBe("head");
     expect(refusal({ advantage: "returns", level: "call" })).toThrow(
       "train.level is call; returns has an advantage for every token.",
     );
