@@ -7,5 +7,11 @@ export const tiny: Readonly<Record<string, unknown>> = {
   "train.groupSize": 4,
 };
 
+/** Seconds that the clerk's machine takes in a run, for the texts. */
+export function machineSeconds(valueAt: (path: string) => unknown): number {
+  const { CLERK_TOOL_MS: ms = "0" } = valueAt("rollout.env") as Record<string, string>;
+  return Number(ms) / 1000;
+}
+
 /** Updates of a lesson whose point is in the records, not in what is learnt. */
 export const brief: Readonly<Record<string, unknown>> = { "train.updates": 2 };

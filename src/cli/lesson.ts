@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url";
 import { commonTexts, lessons, type PublishedLesson } from "../../examples/lessons/lessons.ts";
 import { readAnswers } from "../app/lesson/answers.ts";
 import { experimentsOf } from "../app/lesson/experiments.ts";
+import { filledTexts } from "../app/lesson/filled_texts.ts";
 import { LessonReport } from "../app/lesson/report.ts";
 import { runLessonExperiment } from "../app/lesson/run_lesson.ts";
 import { didYouMean } from "../core/nearest.ts";
@@ -32,14 +33,16 @@ async function runLesson(context: CommandContext): Promise<number> {
   if (name === undefined) return list(context, language);
   const { lesson, texts } = find(name);
   const answers = args.has("answers") ? await readAnswers(platform.files, args.requireText("answers")) : {};
-  const report = new LessonReport(lesson, { ...commonTexts[language], ...texts[language] }, context);
+  const toy = args.flag("toy");
+  const spoken = { ...commonTexts[language], ...filledTexts(lesson, texts[language], toy) };
+  const report = new LessonReport(lesson, spoken, context);
   report.opening();
   const stamp = new Date(platform.clock.now()).toISOString().replace(/[:.]/g, "-");
   const runsFolder = platform.files.absolute(args.text("out") ?? platform.files.join("runs", `lesson-${stamp}`));
   const signal = context.stopSignal();
   const runs: Record<string, LessonRun> = {};
   const solves = args.flag("solutions");
-  for (const experiment of experimentsOf(lesson, { toy: args.flag("toy"), solves, answers })) {
+  for (const experiment of experimentsOf(lesson, { toy, solves, answers })) {
     report.experiment(experiment.key);
     const table = new LiveTable(context);
     const say = (line: string): void => {

@@ -58,6 +58,14 @@ export interface LessonExperiment {
   overrides: Readonly<Record<string, unknown>>;
 }
 
+/** A number that the lesson's texts name as {KEY}: it belongs to the configuration of one of its experiments. */
+export interface LessonPlace {
+  key: string;
+  experiment: string;
+  /** Reads the number; `valueAt` gives the configuration's value at a dotted path. */
+  read(valueAt: (path: string) => unknown): number;
+}
+
 /** A number read off each run; null where it cannot be told. */
 export interface Observation {
   key: string;
@@ -141,6 +149,8 @@ export interface Lesson {
   experiments: readonly LessonExperiment[];
   /** Values that make every run of the lesson tiny, for tests. */
   toy: Readonly<Record<string, unknown>>;
+  /** What of the texts depends on the size of its runs. */
+  places?: readonly LessonPlace[];
   observations: readonly Observation[];
   curves: readonly LessonCurve[];
   exhibits: readonly Exhibit[];
@@ -182,6 +192,7 @@ export const lessonSchema: z.ZodType<Lesson> = z.strictObject({
   parts: keys.min(1),
   experiments: z.array(z.strictObject({ key, overrides })).min(1),
   toy: overrides,
+  places: z.array(z.strictObject({ key, experiment: key, read: callable<LessonPlace["read"]>() })).optional(),
   observations: z
     .array(z.strictObject({ key, digits: z.number().int().min(0), read: callable<Observation["read"]>() }))
     .min(1),

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { commonTexts, lessonMinutes, lessons, teacherTexts } from "../../examples/lessons/lessons.ts";
 import { experimentsOf } from "../../src/app/lesson/experiments.ts";
+import { filledTexts } from "../../src/app/lesson/filled_texts.ts";
 import { parseConfig, withOverrides } from "../../src/experiment/config.ts";
 import { expressionFault } from "../../src/rollout/graders/expression.ts";
 import {
@@ -92,6 +93,40 @@ describe("the lessons", () => {
       expect(lessonMinutes[lesson.number]).toBeGreaterThan(0);
       for (const kind of ["stumble", "discuss"]) expect(teacherTexts.en).toHaveProperty(`${kind}0${lesson.number}`);
     }
+  });
+
+  it.each(lessons)(
+    "$lesson.id: what its texts say of its runs is read off them, at both sizes",
+    ({ lesson, texts }) => {
+      const placesIn = (text: string): string[] => [...text.matchAll(/\{(\w+)\}/g)].map(([, place = ""]) => place);
+      const wanted = new Set((lesson.places ?? []).map(({ key }) => key));
+      for (const { experiment } of lesson.places ?? []) {
+        expect(lesson.experiments.map(({ key }) => key)).toContain(experiment);
+      }
+      for (const language of lessonLanguages) {
+        expect(new Set(lesson.parts.flatMap((part) => placesIn(texts[language][part] ?? "")))).toEqual(wanted);
+        for (const toy of [false, true]) {
+          const filled = filledTexts(lesson, texts[language], toy);
+          expect(Object.values(filled).flatMap(placesIn)).toEqual([]);
+          // Runs of both sizes can stand side by side: neither their names nor their exercises tell of one size.
+          for (const [key, text] of Object.entries(filled))
+            if (!lesson.parts.includes(key)) expect(text).toBe(texts[language][key]);
+        }
+      }
+    },
+  );
+
+  it.each([
+    ["01-policy", "loop", false, "let 8 rollouts", "this run has 12.", "롤아웃 8개가", "12번 합니다"],
+    ["01-policy", "loop", true, "let 4 rollouts", "this run has 2.", "롤아웃 4개가", "2번 합니다"],
+    ["06-staleness", "waiting", false, "on purpose: 3 seconds", "", "계산기를 3초씩", ""],
+    ["06-staleness", "waiting", true, "on purpose: 0.5 seconds", "", "계산기를 0.5초씩", ""],
+    ["07-schedule", "oneDevice", true, "takes 0.4 seconds", "", "계산기가 0.4초씩", ""],
+  ])("%s tells of its runs in %s, tiny: %s", (id, part, toy, ...[first, second, korean, koreanToo]) => {
+    const { lesson, texts } = lessons.find((published) => published.lesson.id === id) as (typeof lessons)[number];
+    const [en, ko] = [filledTexts(lesson, texts.en, toy)[part], filledTexts(lesson, texts.ko, toy)[part]];
+    for (const words of [first, second]) expect(en).toContain(words);
+    for (const words of [korean, koreanToo]) expect(ko).toContain(words);
   });
 
   it.each(lessons)("$lesson.id: every experiment is a configuration, at both sizes", ({ lesson }) => {

@@ -6,6 +6,7 @@ import { mkdirSync } from "node:fs";
 import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { commonTexts, lessons, type PublishedLesson } from "../../examples/lessons/lessons.ts";
+import { filledTexts } from "../../src/app/lesson/filled_texts.ts";
 import { type Exercise, type LessonLanguage, lessonLanguages } from "../../src/schema/lesson.ts";
 import { complaintsOf, launchChromium } from "./support/chromium.ts";
 import { type PageSite, servePage } from "./support/page_site.ts";
@@ -122,11 +123,14 @@ function formOf(page: Page, question: string): Locator {
 }
 
 async function goThrough(page: Page, { lesson, texts }: PublishedLesson, language: LessonLanguage): Promise<void> {
-  const say = (key: string): string => texts[language][key] ?? commonTexts[language][key] ?? key;
+  const own = filledTexts(lesson, texts[language], true);
+  const say = (key: string): string => own[key] ?? commonTexts[language][key] ?? key;
   await page.goto(`${site.url}#lesson`);
   await page.getByRole("link", { name: say("title"), exact: true }).click();
   await page.getByRole("heading", { level: 1, name: `${lesson.number}. ${say("title")}` }).waitFor();
   await page.getByRole("checkbox", { name: say("tiny") }).check();
+  // What the texts say of the runs is true of the tiny ones.
+  for (const part of lesson.parts) await page.getByText(visible(say(part)).slice(-40)).first().waitFor();
   for (const { key } of lesson.experiments) {
     const item = page
       .getByRole("listitem")

@@ -61,7 +61,7 @@ describe("a room", () => {
     await row.getByRole("cell", { name: "A policy, a harness, a reward" }).waitFor();
 
     await learner.getByRole("checkbox", { name: /Tiny runs/ }).check();
-    await learner.getByRole("button", { name: "Run: twelve updates" }).click();
+    await learner.getByRole("button", { name: "Run: the whole training" }).click();
     await row.getByRole("cell", { name: "2 / 2" }).waitFor({ timeout: runMs });
     await learner.getByRole("radio", { name: "The harness", exact: true }).check();
     await learner.getByRole("button", { name: "Check" }).first().click();

@@ -36,6 +36,10 @@ export const lesson: Lesson = {
   parts: ["policy", "harness", "reward", "loop"],
   experiments: [{ key: "run", overrides: {} }],
   toy: tiny,
+  places: [
+    { key: "updates", experiment: "run", read: (valueAt) => Number(valueAt("train.updates")) },
+    { key: "group", experiment: "run", read: (valueAt) => Number(valueAt("train.groupSize")) },
+  ],
   observations: [
     { key: "rewardFirst", digits: 2, read: (run) => atFirst(run, "training/reward") },
     { key: "rewardLast", digits: 2, read: (run) => atLast(run, "training/reward") },

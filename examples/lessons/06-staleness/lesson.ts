@@ -2,7 +2,7 @@
 import type { ExhibitTable, Lesson, LessonRun, LessonRuns } from "leyden";
 import { choice, edit, number } from "../judging.ts";
 import { atLast, callsOf, mean, metricOf, rolloutsOf, shown } from "../reading.ts";
-import { tiny } from "../sizes.ts";
+import { machineSeconds, tiny } from "../sizes.ts";
 
 const few = { "train.updates": 8, "train.learningRate": 0.002 };
 /** A slow machine and more groups than an update takes: agents are still at work when the weights change. */
@@ -57,6 +57,7 @@ export const lesson: Lesson = {
     { key: "corrected", overrides: { ...stale, "train.correction": "token", "train.oldLogprobs": "recomputed" } },
   ],
   toy: { ...tiny, "schedule.activeGroups": 6, "rollout.env": { CLERK_TOOL_MS: "500" } },
+  places: [{ key: "seconds", experiment: "old", read: machineSeconds }],
   observations: [
     { key: "meanAge", digits: 2, read: (run) => mean(ages(run)) },
     { key: "oldestAge", digits: 0, read: oldest },

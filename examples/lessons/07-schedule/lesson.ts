@@ -10,7 +10,7 @@ import {
 } from "leyden";
 import { choice, edit, number } from "../judging.ts";
 import { mean, metricOf, rolloutsOf, shown } from "../reading.ts";
-import { tiny } from "../sizes.ts";
+import { machineSeconds, tiny } from "../sizes.ts";
 
 /** Milliseconds that the adding machine takes, so that there is something to wait for. */
 const toolMs = 400;
@@ -110,6 +110,7 @@ export const lesson: Lesson = {
   parts: ["oneDevice", "threeModes", "price", "virtualClock"],
   experiments: modes.map((mode) => ({ key: mode, overrides: { ...slowTool, "schedule.mode": mode } })),
   toy: { ...tiny, "train.updates": 3, "schedule.activeGroups": 4 },
+  places: [{ key: "seconds", experiment: "sync", read: machineSeconds }],
   observations: [
     { key: "secondsEach", digits: 1, read: secondsPerUpdate },
     { key: "idleShare", digits: 2, read: idleShare },

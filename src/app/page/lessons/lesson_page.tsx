@@ -12,7 +12,8 @@ import type { SayLesson } from "./say.ts";
 interface LessonPageProps {
   readonly lesson: Lesson;
   readonly session: LessonSession;
-  readonly say: SayLesson;
+  /** The texts for runs of the lesson's own size, or for tiny ones. */
+  sayFor(tiny: boolean): SayLesson;
   studioHref(route: string): string;
   /** Address of the list, and of another lesson. */
   lessonHref(id: string): string;
@@ -24,8 +25,9 @@ interface LessonPageProps {
 
 /** A lesson from its question to its exercises. */
 export function LessonPage(props: LessonPageProps): JSX.Element {
-  const { lesson, session, say, studioHref, lessonHref, neighbours, room } = props;
+  const { lesson, session, sayFor, studioHref, lessonHref, neighbours, room } = props;
   const [state, setState] = useState(session.view());
+  const say = sayFor(state.tiny);
   useEffect(() => session.subscribe(() => setState(session.view())), [session]);
   useEffect(() => void room?.tell(roomReport(lesson, state)), [room, state]);
   const done = lesson.exercises.filter(({ key }) => state.verdicts[key]?.ok === true).length;
@@ -39,7 +41,7 @@ export function LessonPage(props: LessonPageProps): JSX.Element {
       {lesson.parts.map((part) => (
         <Prose key={part} text={say(part)} />
       ))}
-      <Experiments {...props} state={state} />
+      <Experiments {...props} say={say} state={state} />
       <Findings {...{ lesson, state, say, studioHref }} />
       <section class="ls-panel" aria-labelledby="ls-exercises">
         <h2 id="ls-exercises">{say("exercises")}</h2>
@@ -86,7 +88,7 @@ function Experiments({
   say,
   studioHref,
   state,
-}: LessonPageProps & { state: LessonState }): JSX.Element {
+}: LessonPageProps & { say: SayLesson; state: LessonState }): JSX.Element {
   const busy = state.active !== null;
   return (
     <section class="ls-panel" aria-labelledby="ls-experiments">

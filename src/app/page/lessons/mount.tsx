@@ -6,7 +6,7 @@ import { LessonList } from "./lesson_list.tsx";
 import { LessonPage } from "./lesson_page.tsx";
 import { type Ask, LessonSession } from "./lesson_session.ts";
 import { RoomLink } from "./room_link.ts";
-import { findLesson, sayOf } from "./say.ts";
+import { findLesson, type SayLesson, sayOf } from "./say.ts";
 import { TeacherPage, teacherId } from "./teacher_page.tsx";
 
 /** What the lessons are shown with. */
@@ -53,8 +53,8 @@ export function mountLessons(root: HTMLElement, options: LessonsOptions): { clos
     before: lessons[place - 1]?.lesson.id ?? null,
     after: lessons[place + 1]?.lesson.id ?? null,
   };
-  const say = sayOf(published, language);
+  const sayFor = (tiny: boolean): SayLesson => sayOf(published, language, tiny);
   const room = options.room ? link : null;
-  render(<LessonPage {...{ lesson, session, say, studioHref, lessonHref, neighbours, room }} />, root);
+  render(<LessonPage {...{ lesson, session, sayFor, studioHref, lessonHref, neighbours, room }} />, root);
   return { close: () => root.replaceChildren() };
 }

@@ -1,5 +1,6 @@
 import { commonTexts, lessons, type PublishedLesson } from "../../../../examples/lessons/lessons.ts";
 import type { Lesson, LessonLanguage } from "../../../schema/lesson.ts";
+import { filledTexts } from "../../lesson/filled_texts.ts";
 
 /** Says a lesson's texts, and those around the lessons. */
 export interface SayLesson {
@@ -8,9 +9,10 @@ export interface SayLesson {
   run(lesson: Lesson, key: string): string;
 }
 
-/** The texts of a lesson in a language; without one, those around the lessons. */
-export function sayOf(published: PublishedLesson | null, language: LessonLanguage): SayLesson {
-  const texts = { ...commonTexts[language], ...published?.texts[language] };
+/** The texts of a lesson in a language, for runs of its size or tiny ones; without a lesson, those around them. */
+export function sayOf(published: PublishedLesson | null, language: LessonLanguage, tiny = false): SayLesson {
+  const own = published === null ? {} : filledTexts(published.lesson, published.texts[language], tiny);
+  const texts = { ...commonTexts[language], ...own };
   const say = (key: string): string => texts[key] ?? key;
   const run = (lesson: Lesson, key: string): string =>
     lesson.experiments.some((experiment) => experiment.key === key) ? say(key) : say("yourRun");
