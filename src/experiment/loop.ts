@@ -191,6 +191,8 @@ export class Loop {
   /** What failed is said, and is the end where nothing could be run. */
   private async checkFailures(update: number, chosen: readonly Group[]): Promise<void> {
     const failures = await countFailures(this.deps.store, chosen);
+    // An engine that has lost its device for good says so itself: that is what the agents failed of.
+    if (failures.length > 0) await this.deps.engine.info();
     const total = chosen.length * this.deps.config.train.groupSize;
     requireSomeRan(update, failures, total);
     await requireSomeCalled(this.deps, update, chosen, failures);
