@@ -98,6 +98,13 @@ function RewardTable({ lines, say }: Pick<ChartProps, "lines" | "say">): JSX.Ele
   );
 }
 
+/** The last held-out reward, with its update where others have finished since. */
+function validationText(lines: readonly MetricsLine[], update: number, say: Say): string {
+  const value = lastOf(lines, "val/reward", 3, say("fact.none"));
+  const measured = numbersOf(lines, "val/reward").at(-1)?.update ?? update;
+  return measured === update ? value : say("fact.after", { value, update: measured });
+}
+
 /** What the progress of a run is shown from. */
 export interface ProgressProps {
   readonly status: RunStatus;
@@ -113,7 +120,7 @@ export function Progress({ status, lines, say, control }: ProgressProps): JSX.El
   const facts: readonly (readonly [string, string, string])[] = [
     [say("fact.update"), updates === 0 ? none : `${update} / ${updates}`, ""],
     [say("fact.reward"), lastOf(lines, "training/reward", 3, none), ""],
-    [say("fact.validation"), lastOf(lines, "val/reward", 3, none), ""],
+    [say("fact.validation"), validationText(lines, update, say), ""],
     [say("fact.entropy"), lastOf(lines, "actor/entropy", 3, none), ""],
     [say("fact.throughput"), lastOf(lines, "perf/throughput", 0, none), ""],
     [say("fact.adapter"), adapter === "" ? none : adapter, "pg-small"],

@@ -13,7 +13,7 @@ export interface RunView {
   /** Null until the gateway has answered, and where nobody steers the run. */
   readonly status: RunStatus | null;
   readonly choices: readonly ExperimentChoice[];
-  /** One line per update. */
+  /** One line per finished update: none beyond those that the status counts. */
   readonly lines: readonly MetricsLine[];
   /** Why the gateway cannot be asked; null when it answers. */
   readonly fault: RunFault | null;
@@ -27,6 +27,11 @@ const restMs = 250;
 
 function lastStep(lines: readonly MetricsLine[]): number {
   return Number(lines.at(-1)?.step ?? 0);
+}
+
+/** The lines of updates that the status counts: an update's line is written a little before it has finished. */
+export function finishedLines(lines: readonly MetricsLine[], status: RunStatus | null): readonly MetricsLine[] {
+  return status === null ? lines : lines.filter(({ step }) => Number(step) <= status.update);
 }
 
 /** Follows a run through the gateway's routes, and steers it. */
@@ -61,7 +66,8 @@ export class RunFeed {
         body: JSON.stringify(request),
       });
       if (!response.ok) return await faultIn(response);
-      this.change({ status: (await response.json()) as RunStatus });
+      const status = (await response.json()) as RunStatus;
+      this.change({ status, lines: await this.linesNow(status) });
       return null;
     } catch (thrown) {
       return faultOf(thrown);
@@ -85,7 +91,7 @@ export class RunFeed {
       try {
         if (cursor < 0) await this.readChoices();
         const news = await this.read<StudioChanges>(`changes?after=${cursor}&wait_seconds=${waitSeconds}`);
-        const isNews = cursor < 0 || news.updated || this.isOther(news.status);
+        const isNews = cursor < 0 || (news.status === null ? news.updated : this.isOther(news.status));
         cursor = news.cursor;
         const run = this.needsRun(news.status) ? await this.readIfServed<StudioRun>("run") : this.current.run;
         const lines = isNews ? await this.linesNow(news.status) : this.current.lines;
@@ -120,7 +126,7 @@ export class RunFeed {
     const kept = startedOver ? [] : lines;
     const after = kept.length === 0 ? -1 : lastStep(kept);
     const answer = await this.readIfServed<{ lines: MetricsLine[] }>(`metrics?after=${after}`);
-    return [...kept, ...(answer?.lines ?? [])];
+    return finishedLines([...kept, ...(answer?.lines ?? [])], status);
   }
 
   /** Null while no run is served, as before the first one is started. */

@@ -77,7 +77,7 @@ function isExercise({ exercises }: Lesson, key: string): boolean {
 /** How far a run is, in words. */
 function progressText({ active, runs }: LessonState, key: string, say: SayLesson): string {
   if (active?.key === key) {
-    return active.updates === 0 ? say("opening") : `${say("update")} ${active.update} / ${active.updates}`;
+    return active.updates === 0 ? say("opening") : `${say("updatesFinished")}: ${active.update} / ${active.updates}`;
   }
   return runs[key] === undefined ? say("notRunYet") : say("finished");
 }

@@ -6,6 +6,7 @@ import { lessonGroupsSchema } from "../../../schema/lesson.ts";
 import type { RunFault, RunStatus } from "../../../schema/run_control.ts";
 import { editedExperiment, toyExperiment } from "../../lesson/experiments.ts";
 import { faultIn, faultOf } from "../backend.ts";
+import { finishedLines } from "../run_feed.ts";
 
 /** Asks the gateway; `path` begins with "/". */
 export type Ask = (path: string, init?: RequestInit) => Promise<Response>;
@@ -149,7 +150,8 @@ export class LessonSession {
       const { status } = news;
       if (status === null) return false;
       const known = this.state.active?.update ?? 0;
-      const lines = status.update === known ? (this.state.active?.lines ?? []) : await this.lines();
+      const isKnown = status.update === known;
+      const lines = isKnown ? (this.state.active?.lines ?? []) : finishedLines(await this.lines(), status);
       this.change({ active: { key, update: status.update, updates: status.updates, lines } });
       if (status.phase === "failed" && status.error !== null) {
         this.fail(key, status.error);
