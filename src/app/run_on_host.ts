@@ -80,7 +80,7 @@ function openRunSession(
   { state, modelFolder, optimizerFolder }: StartingPoint,
   lastLine: () => MetricsLine,
 ): Promise<Session> {
-  const { config, configFolder, runFolder, say, port, key, graders, script, gatewayParts } = request;
+  const { config, configFolder, runFolder, say, port, key, script, gatewayParts } = request;
   return openSession(host, {
     config,
     configFolder,
@@ -93,7 +93,6 @@ function openRunSession(
     say,
     ...(port === undefined ? {} : { port }),
     ...(key === undefined ? {} : { key }),
-    ...(graders === undefined ? {} : { graders }),
     ...(script === undefined ? {} : { script }),
     gatewayParts: (...parts) => ({ runMetrics: lastLine, ...gatewayParts?.(...parts) }),
     beforeAgents: async (store) => {

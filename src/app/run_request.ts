@@ -2,7 +2,6 @@ import type { LoopReporter, LoopResult } from "../experiment/loop.ts";
 import type { RunState } from "../experiment/run_folder.ts";
 import type { Engine } from "../schema/engine.ts";
 import type { ExperimentConfig } from "../schema/experiment.ts";
-import type { Grader } from "../schema/grader.ts";
 import type { Platform } from "../schema/platform.ts";
 import type { ScriptedReply } from "../schema/script.ts";
 import type { Startup } from "../schema/startup.ts";
@@ -26,8 +25,6 @@ export interface RunRequest {
   readonly steering?: RunSteering;
   /** The gateway's admin key; default a new one. */
   readonly key?: string;
-  /** Graders besides those of this package; they win over those of the same name. */
-  readonly graders?: readonly Grader<unknown>[];
   /** Replies that the model is made to give; empty or absent: it answers by itself. */
   readonly script?: readonly ScriptedReply[];
   /** What the gateway shows and steers besides answering calls. */

@@ -1,5 +1,7 @@
 import { hex } from "../core/clock.ts";
 import { ConfigError } from "../core/errors.ts";
+import { readRunConfig } from "../experiment/config.ts";
+import { configChanges } from "../experiment/config_changes.ts";
 import { freshRunState, type RunFolder } from "../experiment/run_folder.ts";
 import type { ExperimentConfig } from "../schema/experiment.ts";
 import type { Files } from "../schema/files.ts";
@@ -33,6 +35,14 @@ export async function startingPoint(
     say("There is no checkpoint yet: the run starts over.");
     return { state: { ...freshRunState, configSha256 }, modelFolder: base, optimizerFolder: "" };
   }
-  if (checkpoint.state.configSha256 !== configSha256) say("The configuration differs from the one the run began with.");
+  if (checkpoint.state.configSha256 !== configSha256) say(await differenceText(files, folder.path, config));
   return { state: checkpoint.state, modelFolder: checkpoint.folder, optimizerFolder: checkpoint.folder };
+}
+
+/** Says what has changed since the run was last at work. */
+async function differenceText(files: Files, runFolder: string, config: ExperimentConfig): Promise<string> {
+  const kept = await readRunConfig(files, runFolder);
+  const changes = kept === null ? [] : configChanges(kept, config);
+  const list = changes.length === 0 ? "" : `: ${changes.join(", ")}`;
+  return `The configuration differs from the one the run began with${list}.`;
 }

@@ -1,4 +1,5 @@
 import { loadConfig } from "../app/load_config.ts";
+import { withKeptReward } from "../app/reward/kept_reward.ts";
 import { runExperiment } from "../app/run_experiment.ts";
 import type { RunResult } from "../app/run_request.ts";
 import { watchedRun } from "../app/watched_run.ts";
@@ -18,6 +19,11 @@ function overridesOf(args: Args): string[] {
   if (updates !== undefined) out.push(`train.updates=${updates}`);
   if (mode !== undefined) out.push(`schedule.mode=${mode}`);
   return out;
+}
+
+/** True when a reward is asked for by name. */
+function namesReward(args: Args): boolean {
+  return args.list("set").some((override) => /^rollout\.(reward|grader)/.test(override));
 }
 
 /** `leyden train`: the whole loop, from agents to better weights. */
@@ -40,7 +46,8 @@ export const command: Command = {
 
 async function train(context: CommandContext): Promise<number> {
   const { args, platform, note } = context;
-  const { config, folder } = await loadConfig(platform.files, args.positionals[0] as string, overridesOf(args));
+  const given = await loadConfig(platform.files, args.positionals[0] as string, overridesOf(args));
+  const { folder } = given;
   const stamp = new Date(platform.clock.now()).toISOString().replace(/[:.]/g, "-");
   const runFolder = platform.files.absolute(args.text("out") ?? platform.files.join("runs", stamp));
   const table = new LiveTable(context);
@@ -51,6 +58,8 @@ async function train(context: CommandContext): Promise<number> {
     table.clear();
     note(line);
   };
+  const keepsReward = args.flag("resume") && !namesReward(args);
+  const config = keepsReward ? await withKeptReward(platform.files, runFolder, given.config, say) : given.config;
   const watched = watchedRun(platform, { config, configFolder: folder, runFolder, say });
   const result = await runExperiment(platform, {
     ...{ config, configFolder: folder, runFolder, ...watched },

@@ -32,7 +32,8 @@ interface Evaluator {
   run(program: unknown): Value;
   evaluate(statement: Node | undefined, environment: Environment): Value;
 }
-const PackageInterpreter = Interpreter as new (environment: EngineEnvironment) => Evaluator;
+// Through unknown: Deno does find those modules, and in them types that are narrower than what is used here.
+const PackageInterpreter = Interpreter as unknown as new (environment: EngineEnvironment) => Evaluator;
 
 /** An expression that is already evaluated. */
 interface Held extends Expression {

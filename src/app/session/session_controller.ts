@@ -8,6 +8,7 @@ import { Settler, taskOfRollout } from "../../rollout/settle.ts";
 import { StoreClient } from "../../rollout/store_client.ts";
 import { type AgentCommand, defaultRunLimits } from "../../schema/agent.ts";
 import type { Store } from "../../schema/store.ts";
+import type { EditedReward } from "../reward/edited_reward.ts";
 import type { RunHost } from "../run_host.ts";
 import type { SessionOptions } from "./session_options.ts";
 
@@ -22,13 +23,15 @@ export interface ControlledParts {
   /** Address of the gateway as agents reach it. */
   readonly gatewayUrl: string;
   readonly hooks: RolloutHooks;
+  /** Judges by the function that a configuration holds. */
+  readonly editedReward: EditedReward;
 }
 
 /** The controller that runs an experiment's agents. @throws ConfigError about the agent or the grader */
 export async function openSessionController(
   host: RunHost,
   options: SessionOptions,
-  { store, app, gatewayUrl, hooks }: ControlledParts,
+  { store, app, gatewayUrl, hooks, editedReward }: ControlledParts,
 ): Promise<Controller> {
   const { processes } = host;
   const { files, clock } = host.platform;
@@ -42,7 +45,7 @@ export async function openSessionController(
   });
   const settler = new Settler({
     rewardSource: reward,
-    grader: reward === "grader" ? bindGrader(grader, graderOptions, options.graders) : null,
+    grader: reward === "grader" ? bindGrader(grader, graderOptions, [editedReward.grader]) : null,
     hooks,
     taskOf: taskOfRollout,
     tools: { files, processes, clock },

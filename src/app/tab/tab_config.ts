@@ -1,6 +1,6 @@
 import { parseConfig, withOverrides } from "../../experiment/config.ts";
 import type { ExperimentConfig } from "../../schema/experiment.ts";
-import { editedRewardName } from "./edited_reward.ts";
+import { editedRewardName } from "../reward/edited_reward.ts";
 import type { TabExperiment } from "./experiments.ts";
 
 /** A configuration that was kept with a run, with the model's place as the experiment names it. */

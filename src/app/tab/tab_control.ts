@@ -13,7 +13,7 @@ import {
 } from "../../schema/run_control.ts";
 import type { Store } from "../../schema/store.ts";
 import { MemoryStore } from "../../store/memory_store.ts";
-import { EditedReward } from "./edited_reward.ts";
+import { EditedReward } from "../reward/edited_reward.ts";
 import { type TabExperiment, tabChoices, tabExperiment } from "./experiments.ts";
 import { tabConfig } from "./tab_config.ts";
 import { runFolderOf, storePathOf } from "./tab_places.ts";
@@ -179,7 +179,7 @@ export class TabControl implements RunControl {
   }
 
   private async checkReward(source: string): Promise<void> {
-    const reward = new EditedReward(this.parts.platform.clock);
+    const reward = new EditedReward(this.parts.platform);
     try {
       await reward.check(source);
     } finally {

@@ -14,7 +14,6 @@ import type { Store } from "../../schema/store.ts";
 import { runOnHost } from "../run_on_host.ts";
 import { RunSteering } from "../run_steering.ts";
 import type { TokenBytes } from "../session/session_options.ts";
-import { EditedReward } from "./edited_reward.ts";
 import type { TabExperiment } from "./experiments.ts";
 import { keepExperimentModel } from "./page_models.ts";
 import type { AgentWay } from "./tab_messages.ts";
@@ -71,21 +70,17 @@ export class TabRun {
   /** Resolves when the run has ended and everything of it is closed. */
   readonly closed: Promise<void>;
   private release: () => void = () => {};
-  private readonly reward: EditedReward;
 
   constructor(parts: TabParts, control: RunControl, request: TabRunRequest) {
     const { experiment, config, paused } = request;
     this.experiment = experiment;
     this.config = config;
     this.steering = new RunSteering({ runtime: "browser", experiment: experiment.id, config, paused });
-    this.reward = new EditedReward(parts.platform.clock);
     const lingers = new Promise<void>((resolve) => {
       this.release = resolve;
     });
-    this.closed = this.run(parts, control, request, lingers)
-      // What went wrong is in the status.
-      .catch(() => {})
-      .finally(() => this.reward.end());
+    // What went wrong is in the status.
+    this.closed = this.run(parts, control, request, lingers).catch(() => {});
   }
 
   status(): RunStatus {
@@ -138,7 +133,6 @@ export class TabRun {
       signal: this.steering.signal,
       reporter: silent,
       steering: this.steering,
-      graders: [this.reward.grader],
       gatewayParts: runParts(parts, control, experiment, config),
       linger: () => lingers,
       tellsStartup: false,
