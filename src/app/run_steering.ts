@@ -64,7 +64,7 @@ export class RunSteering implements RunControl {
     return this.current;
   }
 
-  choices(): readonly ExperimentChoice[] {
+  async choices(): Promise<readonly ExperimentChoice[]> {
     return [];
   }
 

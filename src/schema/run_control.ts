@@ -59,6 +59,8 @@ export interface ExperimentChoice {
   config: ExperimentConfig;
   /** Its model, relative to the page or to the run's configuration. */
   modelFolder: string;
+  /** A run of it is kept, which can be continued. */
+  resumable: boolean;
 }
 
 /** What to start. */
@@ -106,7 +108,7 @@ export class RunPhaseError extends LeydenError {
 export interface RunControl {
   status(): RunStatus;
   /** What `start` takes; empty where a command started the run. */
-  choices(): readonly ExperimentChoice[];
+  choices(): Promise<readonly ExperimentChoice[]>;
   /** Absent where a command started the run. Resolves when the run is open; a run that fails later is in the status. */
   start?(request: StartRequest): Promise<void>;
   /** Resolves when the update under way has ended. */

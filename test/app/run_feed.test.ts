@@ -1,4 +1,5 @@
-// Plan: an update whose line is written before it has finished; a run that starts over; a run that nobody steers.
+// Plan: an update whose line is written before it has finished; a run that starts over; a run that nobody steers; what
+// can be continued once a run has begun.
 import { afterEach, describe, expect, it } from "vitest";
 import type { PageBackend } from "../../src/app/page/backend.ts";
 import { RunFeed } from "../../src/app/page/run_feed.ts";
@@ -17,7 +18,7 @@ class FakeGateway {
     const after = Number(searchParams.get("after"));
     switch (pathname.split("/").at(-1)) {
       case "choices":
-        return Response.json({ choices: [] });
+        return Response.json({ choices: [{ id: "calc", resumable: this.status?.phase === "stopped" }] });
       case "changes":
         return Response.json({ cursor: ++this.cursor, rollouts: [], updated: this.updated, status: this.status });
       case "metrics":
@@ -92,5 +93,15 @@ describe("a page's run", () => {
     await expect.poll(shown).toEqual([-1, [1, 2]]);
     gateway.lines = [line(1), line(2), line(3)];
     await expect.poll(shown).toEqual([-1, [1, 2, 3]]);
+  });
+
+  it("learns that there is something to continue, whoever has started and stopped it", async () => {
+    const resumable = () => feed?.view().choices.map((choice) => choice.resumable);
+    const gateway = new FakeGateway();
+    feed = new RunFeed(gateway.backend);
+    await expect.poll(resumable).toEqual([false]);
+    gateway.status = { ...idleRun, phase: "stopped", updates: 12, update: 1 };
+    await feed.control({ action: "stop" });
+    await expect.poll(resumable).toEqual([true]);
   });
 });

@@ -22,7 +22,7 @@ it("says where the studio is once the gateway answers, the key where no server s
   expect(parts.studio).toMatchObject({ name: "mine", config });
   expect(parts.studio?.tokenBytes?.(65)).toEqual(Uint8Array.of(65));
   expect(parts.control?.status()).toMatchObject({ phase: "opening", experiment: "/calc", runtime: "node" });
-  expect(parts.control?.choices()).toEqual([]);
+  expect(await parts.control?.choices()).toEqual([]);
   expect(parts.page).toBeDefined();
   expect(studioAddress("http://127.0.0.1:80", "")).toBe("http://127.0.0.1:80/studio/");
 });

@@ -57,7 +57,7 @@ describe("the run", () => {
     const note = (what: string) => async () => void asked.push(what);
     const control: RunControl = {
       status: () => status,
-      choices: () => [],
+      choices: async () => [],
       start: async (request) => void asked.push(JSON.stringify(request)),
       pause: note("pause"),
       resume: note("resume"),

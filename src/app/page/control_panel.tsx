@@ -144,12 +144,19 @@ function SettingsForm({ say, choices, closed, ask }: SettingsProps): JSX.Element
           </details>
         </details>
       </div>
-      <StartButtons say={say} closed={closed} />
+      <StartButtons say={say} closed={closed} resumable={choice.resumable} />
     </form>
   );
 }
 
-function StartButtons({ say, closed }: { say: Say; closed: boolean }): JSX.Element {
+interface StartButtonsProps {
+  readonly say: Say;
+  readonly closed: boolean;
+  /** There is a run to continue. */
+  readonly resumable: boolean;
+}
+
+function StartButtons({ say, closed, resumable }: StartButtonsProps): JSX.Element {
   return (
     <>
       <div class="pg-buttons">
@@ -159,10 +166,21 @@ function StartButtons({ say, closed }: { say: Say; closed: boolean }): JSX.Eleme
         <button type="submit" class="pg-button" value="paused" disabled={closed}>
           {say("run.startPaused")}
         </button>
-        <button type="submit" class="pg-button" value="resume" disabled={closed}>
+        <button
+          type="submit"
+          class="pg-button"
+          value="resume"
+          disabled={closed || !resumable}
+          {...(resumable ? {} : { "aria-describedby": "pg-no-run" })}
+        >
           {say("run.resume")}
         </button>
       </div>
+      {!resumable && (
+        <p class="pg-hint" id="pg-no-run">
+          {say("run.nothingKept")}
+        </p>
+      )}
       <p class="pg-hint">{say("run.startPausedHint")}</p>
     </>
   );

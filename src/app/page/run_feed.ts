@@ -41,6 +41,8 @@ export class RunFeed {
   private readonly backend: PageBackend;
   private readonly stop = new AbortController();
   private wake: () => void = () => undefined;
+  /** The run, and where it stood, when it was read what it is and what may be started. */
+  private readAt = "";
 
   constructor(backend: PageBackend) {
     this.backend = backend;
@@ -89,13 +91,12 @@ export class RunFeed {
     let cursor = -1;
     while (!this.stop.signal.aborted) {
       try {
-        if (cursor < 0) await this.readChoices();
         const news = await this.read<StudioChanges>(`changes?after=${cursor}&wait_seconds=${waitSeconds}`);
         const isNews = cursor < 0 || (news.status === null ? news.updated : this.isOther(news.status));
         cursor = news.cursor;
-        const run = this.needsRun(news.status) ? await this.readIfServed<StudioRun>("run") : this.current.run;
+        await this.readAnew(news.status);
         const lines = isNews ? await this.linesNow(news.status) : this.current.lines;
-        this.change({ run, status: news.status, lines, fault: null });
+        this.change({ status: news.status, lines, fault: null });
         await this.pause(restMs);
       } catch (thrown) {
         if (this.stop.signal.aborted) return;
@@ -105,14 +106,15 @@ export class RunFeed {
     }
   }
 
-  private async readChoices(): Promise<void> {
-    const { choices } = await this.read<{ choices: ExperimentChoice[] }>("choices");
-    this.change({ choices });
-  }
-
-  /** True when the run is not known yet, or another one has taken its place. */
-  private needsRun(status: RunStatus | null): boolean {
-    return this.current.run === null || status?.phase !== this.current.status?.phase;
+  /** What may be started, and the run: where another one is at work, or the same one has come to another phase. */
+  private async readAnew(status: RunStatus | null): Promise<void> {
+    const at = JSON.stringify([status?.experiment, status?.phase]);
+    const isOther = at !== this.readAt;
+    if (!isOther && this.current.run !== null) return;
+    const { choices } = isOther ? await this.read<{ choices: ExperimentChoice[] }>("choices") : this.current;
+    const run = await this.readIfServed<StudioRun>("run");
+    this.readAt = at;
+    this.change({ choices, run });
   }
 
   /** True when the status tells of updates that the lines do not have, or of a run that has started over. */

@@ -76,9 +76,12 @@ export function tabExperiment(id: string): TabExperiment {
   });
 }
 
-/** The experiments as they are offered. */
-export function tabChoices(): ExperimentChoice[] {
-  return tabExperiments.map(({ id, title, summary, config, model }) => {
-    return { id, title, summary, config: parseConfig(config), modelFolder: `models/${model}` };
-  });
+/** The experiments as they are offered; `isKept` knows whether a run of an experiment is there to be continued. */
+export function tabChoices(isKept: (id: string) => Promise<boolean>): Promise<ExperimentChoice[]> {
+  return Promise.all(
+    tabExperiments.map(async ({ id, title, summary, config, model }) => {
+      const offered = { id, title, summary, config: parseConfig(config), modelFolder: `models/${model}` };
+      return { ...offered, resumable: await isKept(id) };
+    }),
+  );
 }

@@ -27,7 +27,6 @@ const alive: readonly RunPhase[] = ["opening", "running", "paused", "stopping"];
 /** The runs of a tab, one at a time: started, steered, looked at when they are over, and found again after a reload. */
 export class TabControl implements RunControl {
   private readonly parts: TabParts;
-  private readonly offered: readonly ExperimentChoice[] = tabChoices();
   private readonly told = new Set<() => void>();
   private run: TabRun | null = null;
   /** What is shown while no run is at work. */
@@ -61,8 +60,9 @@ export class TabControl implements RunControl {
     return this.run?.status() ?? this.rest;
   }
 
-  choices(): readonly ExperimentChoice[] {
-    return this.offered;
+  choices(): Promise<readonly ExperimentChoice[]> {
+    const { files } = this.parts.platform;
+    return tabChoices((id) => new RunFolder(files, runFolderOf(id)).exists());
   }
 
   async start(request: StartRequest): Promise<void> {

@@ -31,8 +31,9 @@ describe("the configuration of a tab's run", () => {
     expect(rollout).toMatchObject({ reward: "grader", grader: "edited", graderOptions: { source: "() => 1" } });
   });
 
-  it("is offered under ids, and an unknown one is told the nearest", () => {
-    const choices = tabChoices();
+  it("is offered under ids, with whether a run of it is kept, and an unknown one is told the nearest", async () => {
+    const choices = await tabChoices(async (id) => id === "clerk");
+    expect(choices.filter(({ resumable }) => resumable).map(({ id }) => id)).toEqual(["clerk"]);
     expect(choices.map(({ id }) => id)).toContain("calc");
     expect(choices.find(({ id }) => id === "calc")).toMatchObject({ modelFolder: "models/calc" });
     expect(() => tabExperiment("clac")).toThrow(/There is no experiment "clac" .*calc/);

@@ -85,7 +85,7 @@ function steered(updates: number): RunControl {
   const done = async (): Promise<void> => {};
   return {
     status: () => status,
-    choices: () => [],
+    choices: async () => [],
     pause: done,
     resume: done,
     step: done,
