@@ -10,8 +10,8 @@ import { spawnWebWorker } from "./web_worker.ts";
 export interface WorkerPrograms {
   /** Module that calls `runWorkerProgram`. */
   readonly module: URL;
-  /** Address of a script by the name that command lines give it; undefined: there is none. */
-  scriptOf(name: string): string | undefined;
+  /** A script by the name that command lines give it, as `AgentStart` takes it; undefined: there is none. */
+  scriptOf(name: string): AgentStart["script"] | undefined;
   /** Where outputs are written. */
   readonly files: Files;
   /** The gateway's end of a new program's port, and the address it stands for; null: programs fetch by themselves. */
@@ -43,7 +43,7 @@ export function workerProcesses(programs: WorkerPrograms): ProcessHost {
 
 function start(
   { module, files, gateway }: WorkerPrograms,
-  script: string,
+  script: AgentStart["script"],
   argv: readonly string[],
   options: SpawnOptions,
 ): ProcessHandle {

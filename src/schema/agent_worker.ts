@@ -4,8 +4,8 @@ import type { KillSignal } from "./process_host.ts";
 /** To the worker: what to run, as a process gets it. The first message. */
 export interface AgentStart {
   readonly kind: "agent_start";
-  /** Address of the script, an ECMAScript module. */
-  readonly script: string;
+  /** Address of an ECMAScript module; in a page that is one file a classic script itself. */
+  readonly script: string | Blob;
   /** As in Node: program, script, arguments. */
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;

@@ -62,8 +62,12 @@ async function rewardsOf(page: Page, updates: number): Promise<void> {
     .waitFor({ timeout: runMs });
 }
 
+/** The run ends, and its agents have earned something: a run whose agents all fail has rewards of 0. */
 async function finished(page: Page): Promise<void> {
   await page.getByRole("status").filter({ hasText: "Finished" }).waitFor({ timeout: runMs });
+  const shown = await page.locator("dl, table").filter({ hasText: "Tokens per second" }).first().textContent();
+  expect(Number(/Reward\s*([\d.]+)/.exec(shown ?? "")?.[1]), shown ?? "").toBeGreaterThan(0);
+  expect(Number(/Entropy\s*([\d.]+)/.exec(shown ?? "")?.[1]), shown ?? "").toBeGreaterThan(0);
 }
 
 describe("the folder on a static host", () => {

@@ -31,6 +31,8 @@ export interface Alone {
   readonly code: string;
   /** Modules it still imports. */
   readonly external: readonly string[];
+  /** Names that it exports. */
+  readonly exported: readonly string[];
 }
 
 /** Browsers whose syntax the bundles keep to. */
@@ -39,7 +41,7 @@ const target = ["chrome121", "firefox128", "safari18"];
 const inlineNamespace = "worker-text";
 
 /** Address of a script in a single file, for packages that ask for theirs: nothing lies beside it. */
-const noAddress = JSON.stringify("https://leyden.invalid/script.js");
+export const noAddress: string = JSON.stringify("https://leyden.invalid/script.js");
 
 /** Packages that also run on Node name its modules in branches that no browser takes. */
 const nodeBranches: Plugin = {
@@ -61,7 +63,7 @@ export class PageBundler {
   readonly inputs: Set<string> = new Set();
   private readonly esbuild: Esbuild;
   private readonly root: string;
-  private readonly form: PageForm;
+  readonly form: PageForm;
   private readonly named = new Map<string, Promise<NamedModule>>();
   private readonly texts = new Map<string, string>();
   private fault: PageBuildError | null = null;
@@ -91,6 +93,7 @@ export class PageBundler {
     return {
       code: (outputFiles[0] as OutputFile).text,
       external: imports.filter(({ external }) => external === true).map(({ path }) => path),
+      exported: Object.values(metafile.outputs).flatMap((output) => output.exports),
     };
   }
 

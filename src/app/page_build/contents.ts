@@ -1,8 +1,9 @@
 import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { scriptProgram } from "../../platform/worker_process/script_program.ts";
 import { tabExperiments } from "../tab/experiments.ts";
-import { PageBuildError, type PageBundler } from "./bundler.ts";
+import { noAddress, PageBuildError, type PageBundler } from "./bundler.ts";
 
 /** Folders whose subfolders are examples: an agent.ts, and a model folder. */
 const exampleFolders = ["examples", "examples/lessons"];
@@ -13,13 +14,23 @@ function folderOf(root: string, name: string): string {
   throw new PageBuildError(`An experiment of the tab names the example "${name}", which there is not.`);
 }
 
-/** An agent as one file for a worker. @throws PageBuildError when it needs a module of Node's, which a tab has not */
+/**
+ * An agent as one file for a worker: a module, or in a single file a script, since from a disk browsers import no module
+ * from a blob. @throws PageBuildError when it needs a module of Node's, which a tab has not, or exports something
+ */
 async function agentFile(bundler: PageBundler, root: string, name: string): Promise<Uint8Array> {
   const agent = join(folderOf(root, name), "agent.ts");
-  const { code, external } = await bundler.bundleAlone(agent, { format: "esm", inject: [], external: ["node:*"] });
+  const isScript = bundler.form === "single";
+  const { code, external, exported } = await bundler.bundleAlone(agent, {
+    ...{ format: "esm", inject: [], external: ["node:*"] },
+    ...(isScript && { define: { "import.meta.url": noAddress } }),
+  });
   const needed = external.filter((module) => module.startsWith("node:"));
   if (needed.length > 0) throw new PageBuildError(`${agent} needs ${needed.join(", ")} and cannot run in a tab.`);
-  return new TextEncoder().encode(code);
+  if (!isScript) return new TextEncoder().encode(code);
+  if (exported.length > 0)
+    throw new PageBuildError(`${agent} exports ${exported.join(", ")}; a program exports nothing.`);
+  return new TextEncoder().encode(scriptProgram(code));
 }
 
 /** A model folder's files by their paths in the page. */

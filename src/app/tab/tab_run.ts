@@ -3,6 +3,7 @@ import type { GatewayDeps } from "../../../gateway/deps.ts";
 import type { LoopReporter } from "../../experiment/loop.ts";
 import { RunView } from "../../experiment/run_view.ts";
 import type { BrowserSqlite } from "../../platform/wasm_sqlite.ts";
+import type { AgentStart } from "../../schema/agent_worker.ts";
 import type { Engine } from "../../schema/engine.ts";
 import type { ExperimentConfig } from "../../schema/experiment.ts";
 import type { PageAssets } from "../../schema/page_assets.ts";
@@ -30,7 +31,7 @@ export interface TabParts {
   readonly gatewayUrl: string | null;
   /** The gateway's admin key, the same for every run of the tab. */
   readonly key: string;
-  assetUrl(path: string): string;
+  scriptAt(path: string): AgentStart["script"];
   /** The gateway in use from now on. */
   use(app: GatewayApp): void;
   say(line: string): void;

@@ -4,6 +4,7 @@ import { ConfigError } from "../../core/errors.ts";
 import type { BrowserSqlite } from "../../platform/wasm_sqlite.ts";
 import { workerProcesses } from "../../platform/worker_processes.ts";
 import type { AgentCommand } from "../../schema/agent.ts";
+import type { AgentStart } from "../../schema/agent_worker.ts";
 import type { Platform } from "../../schema/platform.ts";
 import type { ProcessHost } from "../../schema/process_host.ts";
 import type { Store } from "../../schema/store.ts";
@@ -19,8 +20,8 @@ export interface TabRunParts {
   readonly platform: Platform;
   readonly sqlite: BrowserSqlite;
   readonly experiment: TabExperiment;
-  /** Address of a file that comes with the page. */
-  assetUrl(path: string): string;
+  /** A script that comes with the page, by its path there. */
+  scriptAt(path: string): AgentStart["script"];
   /** Where agents' requests go. */
   readonly agents: AgentWay;
   /** Address of the gateway behind the service worker; null: there is none. */
@@ -56,11 +57,10 @@ export function tabRunHost(parts: TabRunParts): RunHost {
 }
 
 function agentWorkers(
-  { platform, experiment, assetUrl }: TabRunParts,
+  { platform, experiment, scriptAt }: TabRunParts,
   outer: string | null,
   app: () => GatewayApp | null,
 ): ProcessHost {
-  const urls = new Map<string, string>();
   const gateway = {
     url: innerGatewayUrl,
     serve: (port: MessagePort) => servePort({ fetch: (request) => app()?.fetch(request) ?? Response.error() }, port),
@@ -71,10 +71,7 @@ function agentWorkers(
     gateway: outer === null ? gateway : null,
     scriptOf(name) {
       const path = experiment.scripts[name];
-      if (path === undefined) return undefined;
-      const url = urls.get(path) ?? assetUrl(path);
-      urls.set(path, url);
-      return url;
+      return path === undefined ? undefined : scriptAt(path);
     },
   });
 }

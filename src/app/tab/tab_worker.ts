@@ -4,6 +4,7 @@ import { servePort } from "../../../gateway/serve_port.ts";
 import { hex } from "../../core/clock.ts";
 import { asLeydenError } from "../../core/errors.ts";
 import { openWasmSqlite } from "../../platform/wasm_sqlite.ts";
+import type { AgentStart } from "../../schema/agent_worker.ts";
 import type { PageAssets } from "../../schema/page_assets.ts";
 import { RunTransfer } from "./run_transfer.ts";
 import { TabControl } from "./tab_control.ts";
@@ -33,12 +34,11 @@ port.onMessage((message) => {
   else void answer(asked.id, asked.method, asked.args);
 });
 
-/** Address of a file that comes with the page, in this worker. */
-function assetUrl(assets: PageAssets, path: string): string {
+/** A script that comes with the page. */
+function scriptAt(assets: PageAssets, path: string): AgentStart["script"] {
   if (assets.kind === "folder") return new URL(path, assets.base).href;
   const blob = assets.files[path];
-  // A script is imported by its type.
-  return URL.createObjectURL(new Blob(blob === undefined ? [] : [blob], { type: "text/javascript" }));
+  return new Blob(blob === undefined ? [] : [blob], { type: "text/javascript" });
 }
 
 async function open({ assets, port: pagePort, continues, agents, gatewayUrl }: TabOpen): Promise<Calls> {
@@ -54,7 +54,7 @@ async function open({ assets, port: pagePort, continues, agents, gatewayUrl }: T
       agents,
       gatewayUrl,
       key,
-      assetUrl: (path) => assetUrl(assets, path),
+      scriptAt: (path) => scriptAt(assets, path),
       use: (opened) => {
         app = opened;
       },

@@ -17,8 +17,8 @@ interface WorkerScope {
 
 /** What a program needs of the code around it. */
 export interface ProgramTools {
-  /** Runs a module by its address; resolves when it has been evaluated. */
-  load(script: string): Promise<unknown>;
+  /** Runs a script, as `AgentStart` gives it; resolves when it has been evaluated. */
+  load(script: AgentStart["script"]): Promise<unknown>;
   /** The fetch of requests to the program's gateway. */
   connect(gateway: NonNullable<AgentStart["gateway"]>): (request: Request) => Promise<Response>;
 }

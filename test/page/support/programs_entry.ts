@@ -2,12 +2,15 @@
 import { servePort } from "../../../gateway/serve_port.ts";
 import { asLeydenError } from "../../../src/core/errors.ts";
 import { memoryFiles } from "../../../src/platform/memory_files.ts";
+import { scriptProgram } from "../../../src/platform/worker_process/script_program.ts";
 import { workerProcesses } from "../../../src/platform/worker_processes.ts";
 import type { KillSignal, ProcessExit } from "../../../src/schema/process_host.ts";
 
 /** A script, and what is done with it. */
 export interface ProgramRun {
   source: string;
+  /** As pages that are one file run it: a script made of the module. */
+  isScript?: boolean;
   args?: string[];
   command?: string[];
   env?: Record<string, string>;
@@ -48,15 +51,21 @@ function answerOf(request: Request, onCancel: () => void): Response {
   return new Response(body, { headers: { "content-type": "text/event-stream" } });
 }
 
-async function runProgram({ source, args = [], command, kill = [], ...options }: ProgramRun): Promise<ProgramResult> {
+function scriptOf(source: string, isScript: boolean): string | Blob {
+  const blob = new Blob([isScript ? scriptProgram(source) : source], { type: "text/javascript" });
+  return isScript ? blob : URL.createObjectURL(blob);
+}
+
+async function runProgram(asked: ProgramRun): Promise<ProgramResult> {
+  const { source, isScript = false, args = [], command, kill = [], ...options } = asked;
   const files = memoryFiles();
-  const address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+  const script = scriptOf(source, isScript);
   let cancelled = false;
   const answer = { fetch: (request: Request) => answerOf(request, () => (cancelled = true)) };
   const host = workerProcesses({
     module: new URL("../../../src/app/tab/agent_worker.ts", import.meta.url),
     files,
-    scriptOf: (name) => (name === "agent.ts" ? address : undefined),
+    scriptOf: (name) => (name === "agent.ts" ? script : undefined),
     gateway: { url: "https://gateway.invalid", serve: (port) => servePort(answer, port) },
   });
   const [name = "", ...rest] = command ?? ["node", "agent.ts", ...args];
