@@ -1,4 +1,5 @@
-import { checkBounds, SchemaLimits, schemaFault } from "./schema_limits.ts";
+import { schemaFault } from "./schema_fault.ts";
+import { checkBounds, SchemaLimits } from "./schema_limits.ts";
 
 const types = new Set(["object", "array", "string", "number", "integer", "boolean", "null"]);
 
@@ -10,10 +11,11 @@ const named = ["properties", "patternProperties", "$defs", "definitions"];
 /**
  * Finds what the grammar library cannot say without ending its WebAssembly, or takes too long for: unknown types,
  * references to nowhere or in a circle, bounds that contradict each other, and more than its time or stack allows.
+ * `root`: what the schema itself is called in errors.
  * @throws ConfigError "config"
  */
-export function checkSchema(schema: unknown): void {
-  check(schema, { whole: schema, limits: new SchemaLimits(), depth: 0 }, "schema");
+export function checkSchema(schema: unknown, root = "schema"): void {
+  check(schema, { whole: schema, limits: new SchemaLimits(), depth: 0 }, root);
 }
 
 /** Where a schema stands: `depth` levels below the whole one. */
@@ -77,7 +79,7 @@ function checkReference($ref: unknown, whole: unknown, path: string): void {
 }
 
 /** What a reference points to; undefined when that is nothing. */
-function targetOf(reference: unknown, whole: unknown): unknown {
+export function targetOf(reference: unknown, whole: unknown): unknown {
   if (typeof reference !== "string" || !reference.startsWith("#")) return undefined;
   let at: unknown = whole;
   for (const part of reference.slice(1).split("/").filter(Boolean)) {

@@ -7,7 +7,9 @@ import type { CallStructure } from "../tool_call_format.ts";
 import { checkSchema } from "./checked_schema.ts";
 import type { GrammarLibrary, Xgrammar } from "./library.ts";
 import { librarySchema } from "./library_schema.ts";
+import { ebnfTooLarge } from "./repetition.ts";
 import { replyFormat, type SchemaToEbnf } from "./reply_grammar.ts";
+import { unfollowable, unfollowablePath } from "./unfollowable.ts";
 import { grammarVocabulary } from "./vocabulary.ts";
 
 /** Compiled grammars kept, the oldest given up first. */
@@ -46,7 +48,9 @@ export class GrammarConstraints implements ConstraintCompiler {
       return new GrammarConstraint(await library.GrammarMatcher.createGrammarMatcher(await this.grammar(spec)));
     } catch (thrown) {
       this.forget(thrown);
-      throw thrown instanceof ConfigError ? thrown : uncompilable(thrown, this.source.lastWords());
+      throw thrown instanceof ConfigError ? thrown : uncompilable(spec, thrown, this.source.lastWords());
+    } finally {
+      this.source.lastWords();
     }
   }
 
@@ -64,14 +68,19 @@ export class GrammarConstraints implements ConstraintCompiler {
 
   private async build(spec: ConstraintSpec): Promise<CompiledGrammar> {
     const { library, grammars, structure } = await (this.compiler as Promise<Compiler>);
-    const toEbnf: SchemaToEbnf = async (asked, form) => {
-      const { schema } = librarySchema(asked, form);
+    const toEbnf: SchemaToEbnf = async (asked, form, root) => {
+      const { schema } = librarySchema(asked, form, root);
       // The library writes no rule for parameters of which there are none.
       const { properties = {} } = schema as { properties?: object };
       if (form === "xml" && Object.keys(properties).length === 0) return 'root ::= ""';
-      const json = JSON.stringify(schema);
       // With white space free, a small model writes nothing else.
-      return library.Testings._jsonSchemaToEBNF(json, true, undefined, undefined, true, 1, form);
+      const convert = (part: unknown): Promise<string> =>
+        library.Testings._jsonSchemaToEBNF(JSON.stringify(part), true, undefined, undefined, true, 1, form);
+      return await convert(schema).catch(async (thrown: unknown) => {
+        // An instance that has ended says nothing more of the parts.
+        if (thrown instanceof WebAssembly.RuntimeError) throw unfollowable(root ?? "schema", thrown);
+        throw unfollowable(await unfollowablePath(schema, convert, root), thrown);
+      });
     };
     const format = await replyFormat(spec, structure, toEbnf);
     return grammars.compileStructuralTag({ type: "structural_tag", format });
@@ -96,7 +105,8 @@ export class GrammarConstraints implements ConstraintCompiler {
 
   /** A fault that ended the WebAssembly leaves nothing that can be used further. */
   private forget(thrown: unknown): void {
-    if (!(thrown instanceof WebAssembly.RuntimeError)) return;
+    const fault = thrown instanceof ConfigError ? thrown.cause : thrown;
+    if (!(fault instanceof WebAssembly.RuntimeError)) return;
     this.source.discard();
     this.compiler = null;
     this.compiled.clear();
@@ -131,16 +141,36 @@ class GrammarConstraint implements TokenConstraint {
 function checkSpec(spec: ConstraintSpec): void {
   if (spec.kind === "json_schema") checkSchema(spec.schema);
   if (spec.kind === "after_thinking") checkSpec(spec.answer);
+  if (spec.kind === "grammar") checkGrammar(spec.grammar);
   if (spec.kind !== "tool_calls") return;
-  for (const { parameters } of spec.tools) checkSchema(parameters ?? {});
+  for (const { name, parameters } of spec.tools) checkSchema(parameters ?? {}, `${name}.parameters`);
   if (spec.text) checkSpec(spec.text);
 }
 
-/** The library throws numbers for its own exceptions, and says why it ends before it does. */
-function uncompilable(thrown: unknown, words: string | null): ConfigError {
-  const reason = words ?? (thrown instanceof Error ? thrown.message : `fault ${String(thrown)}`);
-  return new ConfigError(`What the reply must match cannot be made a grammar: ${reason.replace(/\.$/, "")}.`, {
-    do: "Use a simpler JSON schema: types, properties, enum, const, anyOf, $ref into $defs.",
-    cause: thrown,
-  });
+function checkGrammar(grammar: string): void {
+  const size = ebnfTooLarge(grammar);
+  if (size !== null) throw grammarFault(size, "Ask for less in one reply.");
+}
+
+function grammarFault(what: string, advice: string, cause?: unknown): ConfigError {
+  return new ConfigError(`The grammar of the reply cannot be followed: it ${what}.`, { do: advice, cause });
+}
+
+/** Line and column of what the library could not read. */
+const grammarPlace = /at line (\d+), column (\d+)/;
+
+/** The grammar that a spec brings; null for one that we write. */
+function ownGrammar(spec: ConstraintSpec): string | null {
+  if (spec.kind === "after_thinking") return ownGrammar(spec.answer);
+  return spec.kind === "grammar" ? spec.grammar : null;
+}
+
+/** The library throws numbers for its own exceptions, and says why it ends before it does; its words are for the cause. */
+function uncompilable(spec: ConstraintSpec, thrown: unknown, words: string | null): ConfigError {
+  if (ownGrammar(spec) === null) return unfollowable("schema", thrown);
+  const said = words ?? (thrown instanceof Error ? thrown.message : "");
+  const [, line, column] = grammarPlace.exec(said) ?? [];
+  const what =
+    line === undefined ? "is none that the grammar compiler takes" : `cannot be read at line ${line}, column ${column}`;
+  return grammarFault(what, 'Write EBNF with a rule named root, such as root ::= "yes" | "no".', thrown);
 }

@@ -18,8 +18,8 @@ export type ReplyFormat =
       stop_after_first: boolean;
     };
 
-/** EBNF of the values that a JSON schema allows, or of Qwen3-Coder's parameters for them. */
-export type SchemaToEbnf = (schema: unknown, form: "json" | "xml") => Promise<string>;
+/** EBNF of the values that a JSON schema allows, or of Qwen3-Coder's parameters for them; `root` names it in errors. */
+export type SchemaToEbnf = (schema: unknown, form: "json" | "xml", root?: string) => Promise<string>;
 
 /** Any text that does not begin like a call in Llama's JSON or in Python's list. */
 const noCall = '"" | [^{[] [\\u0001-\\U0010FFFF]*';
@@ -83,7 +83,7 @@ async function callsEbnf(
 ): Promise<string> {
   const rules: string[] = [];
   for (const [i, { name, parameters }] of tools.entries()) {
-    rules.push(prefixRules(await toEbnf(objectSchema(parameters), form), `args${i}_`));
+    rules.push(prefixRules(await toEbnf(objectSchema(parameters), form, `${name}.parameters`), `args${i}_`));
     const rest = `args${i}_root ${literal(end)}`;
     rules.push(`first${i} ::= ${literal((opening + begin(name)).slice(skipped))} ${rest}`);
     rules.push(`more${i} ::= ${literal(separator + begin(name))} ${rest}`);

@@ -1,4 +1,6 @@
-import { ConfigError } from "../../core/errors.ts";
+import { checkRange } from "./number_range.ts";
+import { schemaFault } from "./schema_fault.ts";
+import { checkPattern } from "./schema_pattern.ts";
 
 /** Levels of schemas within schemas: about half of what fits the stack of the library's WebAssembly. */
 const maxDepth = 50;
@@ -14,11 +16,6 @@ const lengths = [
   ["minItems", "maxItems"],
   ["minProperties", "maxProperties"],
 ] as const;
-
-/** The refusal of a schema: `path` leads to the part of it that `what` is wrong with. */
-export function schemaFault(path: string, what: string, advice: string): ConfigError {
-  return new ConfigError(`The JSON schema of the reply cannot be followed: ${path} ${what}.`, { do: advice });
-}
 
 /** Counts what a schema holds and stops where compiling it would hold up every other reply. */
 export class SchemaLimits {
@@ -62,16 +59,14 @@ export function checkBounds(schema: Readonly<Record<string, unknown>>, path: str
     for (const key of [least, most]) checkLength(schema[key], `${path}.${key}`);
     checkOrder(schema, least, most, path);
   }
-  checkOrder(schema, "minimum", "maximum", path);
-  if (schema.type === "integer") {
-    for (const key of ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"]) {
-      const bound = schema[key];
-      if (typeof bound !== "number" || Math.abs(bound) < 2 ** 63) continue;
-      throw schemaFault(`${path}.${key}`, `is ${bound}, beyond 64 bits`, "Leave it out.");
-    }
-  }
-  for (const key of ["enum", "anyOf", "oneOf"]) {
+  checkRange(schema, path);
+  checkNames(schema, path);
+  checkPlaces(schema, path);
+  for (const key of ["enum", "anyOf", "oneOf", "type"]) {
     const choices = schema[key];
+    if (key === "enum" && choices !== undefined && !Array.isArray(choices)) {
+      throw schemaFault(`${path}.enum`, "is no list", "List the values.");
+    }
     if (Array.isArray(choices) && choices.length === 0) {
       throw schemaFault(`${path}.${key}`, "is empty, so nothing fits it", "List at least one choice.");
     }
@@ -85,25 +80,45 @@ function checkLength(value: unknown, path: string): void {
   throw schemaFault(path, `is ${JSON.stringify(value)}`, `Use a whole number from 0 to ${2 ** 31 - 1}.`);
 }
 
+/** Names that are required, and how many there may be. */
+function checkNames(
+  { required, maxProperties, format, propertyNames }: Readonly<Record<string, unknown>>,
+  path: string,
+): void {
+  if (format !== undefined && typeof format !== "string") {
+    throw schemaFault(`${path}.format`, "is no text", "Name a format, or leave it out.");
+  }
+  checkPattern((propertyNames as { pattern?: unknown } | null | undefined)?.pattern, `${path}.propertyNames.pattern`);
+  if (required === undefined) return;
+  if (!Array.isArray(required) || required.some((name) => typeof name !== "string")) {
+    throw schemaFault(`${path}.required`, "is no list of names", "List the names of properties.");
+  }
+  const names = new Set(required).size;
+  if (typeof maxProperties !== "number" || names <= maxProperties) return;
+  throw schemaFault(path, `requires ${names} properties and allows ${maxProperties}`, "Make them agree.");
+}
+
+/** Items and properties that are described, and how many there must or may be. */
+function checkPlaces(schema: Readonly<Record<string, unknown>>, path: string): void {
+  const { prefixItems, items, minItems = 0, maxItems = Infinity, minProperties = 0 } = schema;
+  const places = Array.isArray(prefixItems) ? prefixItems.length : 0;
+  if (items === false && Number(minItems) > places) {
+    throw schemaFault(path, `asks for ${minItems} items and has a place for ${places}`, "Make them agree.");
+  }
+  if (Number(maxItems) < places) {
+    throw schemaFault(path, `allows ${maxItems} items and describes ${places}`, "Make them agree.");
+  }
+  const { properties, patternProperties, additionalProperties, propertyNames } = schema;
+  const names = Object.keys(properties ?? {}).length;
+  if (additionalProperties === false && patternProperties === undefined && Number(minProperties) > names) {
+    throw schemaFault(path, `asks for ${minProperties} properties and describes ${names}`, "Make them agree.");
+  }
+  if (propertyNames === false)
+    throw schemaFault(`${path}.propertyNames`, "is false", "Forbid properties by maxProperties 0.");
+}
+
 function checkOrder(schema: Readonly<Record<string, unknown>>, least: string, most: string, path: string): void {
   const [low, high] = [schema[least], schema[most]];
   if (typeof low !== "number" || typeof high !== "number" || low <= high) return;
   throw schemaFault(path, `has ${least} ${low} above ${most} ${high}`, "Make them agree.");
-}
-
-function checkPattern(pattern: unknown, path: string): void {
-  if (pattern === undefined) return;
-  if (typeof pattern !== "string") throw schemaFault(path, "is no text", "Write a regular expression there.");
-  const said = JSON.stringify(pattern).slice(0, 100);
-  const advice = "Use classes, groups, alternatives and counts only.";
-  try {
-    new RegExp(pattern);
-  } catch {
-    throw schemaFault(path, `is no regular expression: ${said}`, advice);
-  }
-  // An escaped backslash is no escape of what follows it.
-  const bare = pattern.replaceAll("\\\\", "");
-  if (/(?<!\\)\(\?<?[=!]|\\[1-9]|\\k</.test(bare)) {
-    throw schemaFault(path, `looks around or back: ${said}`, advice);
-  }
 }
