@@ -118,7 +118,7 @@ export class Device {
 }
 
 function lostError(reason: string): DeviceError {
-  return new DeviceError("device_lost", `The GPU device was lost: ${reason}.`, {
+  return new DeviceError("device_lost", `The GPU device was lost: ${reason.replace(/\.$/, "")}.`, {
     do: "The engine reopens it from the last committed state; if it happens again, lower train.microBatchTokens.",
   });
 }
