@@ -4,7 +4,7 @@
  * rewards, colours, copying; keys alone; nothing from elsewhere.
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { availableParallelism, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -31,19 +31,25 @@ afterAll(async () => {
 
 const open = (hash: string): Promise<Page> => browser.open(hash);
 
-const longTask = (page: Page): Promise<number> =>
-  page.evaluate(() => (globalThis as unknown as { longest: { ms: number } }).longest.ms);
-/** The longest task of a few passes' best: on a machine that others use too, a task's time is not all its own. */
-async function bestOf(page: Page, pass: () => Promise<void>): Promise<number> {
-  let best = Number.POSITIVE_INFINITY;
-  for (let i = 0; i < 4 && best >= 100; i++) {
-    await page.evaluate(() => {
-      (globalThis as unknown as { longest: { ms: number } }).longest.ms = 0;
-    });
-    await pass();
-    best = Math.min(best, await longTask(page));
-  }
-  return best;
+/** Longest task of what runs in the page, in milliseconds of its thread's own time. */
+const longestTask = async (page: Page, pass: () => Promise<void>): Promise<number> =>
+  Math.round((await browser.threadTime(page, pass)).longest);
+
+/**
+ * Milliseconds that a part of the page takes to open. Where others keep the machine busy, the time by the clock is mostly
+ * theirs: then it is what page and server, which is this process, computed for it, one after the other.
+ */
+async function openingMs(page: Page, open: () => Promise<number>): Promise<number> {
+  const before = process.cpuUsage();
+  let wall = 0;
+  const { total } = await browser.threadTime(page, async () => {
+    wall = await open();
+  });
+  const { user, system } = process.cpuUsage(before);
+  const worked = total + (user + system) / 1000;
+  const isBusy = (loadavg()[0] ?? 0) > availableParallelism();
+  console.log(`opened after ${wall.toFixed(0)} ms by the clock, ${worked.toFixed(0)} ms of work`);
+  return isBusy ? Math.min(wall, worked) : wall;
 }
 
 const harmed = (page: Page): Promise<unknown> =>
@@ -54,18 +60,20 @@ describe("ten thousand rollouts", () => {
   it("open as a table in under a second, and scroll and filter without tasks over 100 ms", async () => {
     const page = await open("#/");
     await page.getByRole("figure").first().waitFor();
-    const opened = await page.evaluate(async () => {
-      const start = performance.now();
-      location.hash = "#/rollouts";
-      while (document.querySelectorAll("[role=row] a").length < 20) await new Promise(requestAnimationFrame);
-      return performance.now() - start;
-    });
+    const opened = await openingMs(page, () =>
+      page.evaluate(async () => {
+        const start = performance.now();
+        location.hash = "#/rollouts";
+        while (document.querySelectorAll("[role=row] a").length < 20) await new Promise(requestAnimationFrame);
+        return performance.now() - start;
+      }),
+    );
     await page.getByText("10,002 in all").waitFor();
     const grid = page.getByRole("grid");
     expect(await grid.getAttribute("aria-rowcount")).toBe("10003");
     expect(await page.getByRole("row").count()).toBeLessThan(80);
     // What is measured runs in the page alone: looking for elements from outside is work of the page's thread too.
-    const scrolling = await bestOf(page, () =>
+    const scrolling = await longestTask(page, () =>
       page.evaluate(async () => {
         const grid = document.querySelector("[role=grid]") as HTMLElement;
         for (let i = 1; i <= 60; i++) {
@@ -76,7 +84,7 @@ describe("ten thousand rollouts", () => {
         while (!grid.textContent?.includes("g000000-s0")) await new Promise(requestAnimationFrame);
       }),
     );
-    const filtering = await bestOf(page, () =>
+    const filtering = await longestTask(page, () =>
       page.evaluate(async () => {
         const until = async (text: string): Promise<void> => {
           while (document.querySelector(".st-count")?.textContent !== text) await new Promise(requestAnimationFrame);
@@ -95,6 +103,14 @@ describe("ten thousand rollouts", () => {
         await until("10,002 in all");
       }),
     );
+    const known = await longestTask(page, () =>
+      page.evaluate(() => {
+        const start = performance.now();
+        while (performance.now() - start < 500);
+      }),
+    );
+    // A task that is too long does show.
+    expect(known).toBeGreaterThan(100);
     console.log(
       `10,002 rollouts: table after ${opened.toFixed(0)} ms; longest task scrolling ${scrolling} ms, filtering ${filtering} ms`,
     );
@@ -121,25 +137,18 @@ describe("ten thousand rollouts", () => {
   it("show one of 200 calls in under a second", async () => {
     const page = await open("#/");
     await page.getByRole("figure").first().waitFor();
-    const passes: number[] = [];
-    while (passes.length < 3 && Math.min(...passes) >= 1000) {
-      await page.evaluate(() => {
-        location.hash = "#/timeline";
-      });
-      await page.getByRole("heading", { name: "Device", exact: true }).waitFor();
-      const once = await page.evaluate(async (id) => {
+    const opened = await openingMs(page, () =>
+      page.evaluate(async (id) => {
         const start = performance.now();
         location.hash = `#/rollouts/${id}`;
         while (document.querySelectorAll(".st-tokens .st-token").length < 40) await new Promise(requestAnimationFrame);
         return performance.now() - start;
-      }, longRollout);
-      passes.push(Math.round(once));
-    }
-    console.log(`a rollout of 200 calls: ${passes.join(", ")} ms`);
+      }, longRollout),
+    );
+    expect(opened).toBeLessThan(1000);
     expect(await page.getByRole("navigation", { name: "Calls of this rollout" }).getByRole("listitem").count()).toBe(
       200,
     );
-    expect(Math.min(...passes)).toBeLessThan(1000);
     await page.goto(`${site.url}/studio/?k=admin#/rollouts/${longRollout}/${longRollout}-199`);
     await page.getByRole("button", { name: /show the \d+ shared tokens/ }).click();
     await page.getByRole("region", { name: "Prompt tokens" }).getByText("Work", { exact: true }).first().waitFor();

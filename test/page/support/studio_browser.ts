@@ -1,4 +1,5 @@
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { type ThreadTime, threadTime } from "./thread_time.ts";
 
 /** A Chromium that opens a studio, and what went wrong in it. */
 export class StudioBrowser {
@@ -22,7 +23,7 @@ export class StudioBrowser {
     return new StudioBrowser(browser, url);
   }
 
-  /** A place of the studio in a context of its own; it notes its longest task. */
+  /** A place of the studio in a context of its own. */
   async open(hash: string, o: { dark?: boolean; language?: string } = {}): Promise<Page> {
     const context = await this.browser.newContext({
       viewport: { width: 1440, height: 900 },
@@ -31,15 +32,13 @@ export class StudioBrowser {
     });
     this.watch(context);
     const page = await context.newPage();
-    await page.addInitScript(() => {
-      const longest = { ms: 0 };
-      Object.assign(globalThis, { longest });
-      new PerformanceObserver((list) => {
-        for (const { duration } of list.getEntries()) longest.ms = Math.max(longest.ms, duration);
-      }).observe({ entryTypes: ["longtask"] });
-    });
     await page.goto(`${this.url}/studio/?k=admin&language=${o.language ?? "en"}${hash}`);
     return page;
+  }
+
+  /** What a page's main thread computes while something is done. */
+  threadTime(page: Page, work: () => Promise<void>): Promise<ThreadTime> {
+    return threadTime(this.browser, page, work);
   }
 
   close(): Promise<void> {
