@@ -27,11 +27,42 @@ export interface GradeInput {
   workspace: string | null;
 }
 
-/** What a grader that runs programs needs. */
+/** What a reward expression is computed over. */
+export interface ExpressionFacts {
+  /** Text of the last reply; "" when there was none. */
+  message: string;
+  /** hidden.answer. */
+  answer: unknown;
+  input: Record<string, unknown>;
+  hidden: Record<string, unknown>;
+  /** Texts of all calls. */
+  replies: readonly string[];
+  calls: number;
+}
+
+/** What a text of the configuration, which may say anything, is to compute over what an agent wrote. */
+export type BoundedQuestion =
+  | { kind: "expression"; reward: string; facts: ExpressionFacts }
+  /** The first group of the last match, or the whole of it; null without one. */
+  | { kind: "pattern"; pattern: string; text: string };
+
+/** The value, or why there is none: a sentence that begins with "it". */
+export interface BoundedAnswer {
+  value: number | string | null;
+  fault: string | null;
+}
+
+/** Computes what a person wrote, with an end: in a place of its own, where it holds nobody up. */
+export interface BoundedWork {
+  ask(question: BoundedQuestion): Promise<BoundedAnswer>;
+}
+
+/** What graders work with. */
 export interface GradeTools {
   files: Files;
   processes: ProcessHost;
   clock: Clock;
+  bounded: BoundedWork;
   /** Folder for the grader's logs. */
   logFolder: string;
 }

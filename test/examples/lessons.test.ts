@@ -6,7 +6,7 @@ import { commonTexts, lessonMinutes, lessons, teacherTexts } from "../../example
 import { experimentsOf } from "../../src/app/lesson/experiments.ts";
 import { filledTexts } from "../../src/app/lesson/filled_texts.ts";
 import { parseConfig, withOverrides } from "../../src/experiment/config.ts";
-import { expressionFault } from "../../src/rollout/graders/expression.ts";
+import { expressionFault } from "../../src/rollout/graders/expression_language.ts";
 import {
   type Exercise,
   type Lesson,

@@ -5,6 +5,7 @@ import { afterAll, describe, expect, it } from "#test";
 import { EditedReward } from "../../src/app/reward/edited_reward.ts";
 import { memoryFiles } from "../../src/platform/memory_files.ts";
 import type { Grade, GradeInput } from "../../src/schema/grader.ts";
+import { inThread } from "../rollout/in_thread.ts";
 
 const input: GradeInput = {
   task: { id: "t", input: { question: "2+2" }, hidden: { answer: "4" } },
@@ -19,7 +20,7 @@ afterAll(() => reward.end());
 
 async function grade(source: string, change: Partial<GradeInput> = {}): Promise<Grade> {
   const processes = { spawn: () => Promise.reject(new Error("none")) };
-  const tools = { files: memoryFiles(), clock: platform.clock, logFolder: "/", processes };
+  const tools = { files: memoryFiles(), clock: platform.clock, logFolder: "/", processes, bounded: inThread };
   return reward.grader.grade({ ...input, ...change }, { source }, tools);
 }
 

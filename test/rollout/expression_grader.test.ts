@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { expressionFault } from "../../src/rollout/graders/expression.ts";
+import { expressionFault } from "../../src/rollout/graders/expression_language.ts";
 import { bindGrader } from "../../src/rollout/graders/registry.ts";
 import type { GradeInput, GradeTools, TranscriptCall } from "../../src/schema/grader.ts";
+
+import { inThread } from "./in_thread.ts";
 
 const call = (text: string | null): TranscriptCall => ({ request: {}, text, toolCalls: [], ok: true, httpStatus: 200 });
 
@@ -13,7 +15,7 @@ async function rewardOf(reward: string, texts: (string | null)[], hidden: object
     exitCode: 0,
     workspace: null,
   };
-  const grade = await bindGrader("expression", { reward }).grade(input, {} as GradeTools);
+  const grade = await bindGrader("expression", { reward }).grade(input, { bounded: inThread } as GradeTools);
   expect(grade.reason).toBe("expression");
   return grade.value;
 }

@@ -2,9 +2,10 @@ import { describe, expect, it } from "vitest";
 import { bindGrader, graders } from "../../src/rollout/graders/registry.ts";
 import type { Grade, Grader, GradeTools } from "../../src/schema/grader.ts";
 import { numericOptionsSchema } from "../../src/schema/grader.ts";
+import { inThread } from "./in_thread.ts";
 
 /** Pure graders touch no tools. */
-const noTools = {} as GradeTools;
+const noTools = { bounded: inThread } as GradeTools;
 
 function judge(name: string, options: object, hidden: Record<string, unknown>, message: string | null): Promise<Grade> {
   const task = { id: "t1", input: {}, hidden };
@@ -78,6 +79,14 @@ describe("json", () => {
     [null, {}, 0, "no_json"],
   ])("%j with %j is %d", async (message, options, value, reason) => {
     expect(await judge("json", options, { answer }, message)).toEqual({ value, reason });
+  });
+
+  it("reads the last of several blocks, and a message of nothing but line ends in no time", async () => {
+    const several = "```json\n1\n```\nor\n  ``` \r\n2\r\n  ```\n";
+    expect((await judge("json", {}, { answer: 2 }, several)).value).toBe(1);
+    const started = performance.now();
+    expect((await judge("json", {}, { answer }, `\`\`\`${"\n".repeat(100_000)}`)).reason).toBe("no_json");
+    expect(performance.now() - started).toBeLessThan(2_000);
   });
 
   it("compares plain values too", async () => {

@@ -21,6 +21,7 @@ import { newRollout } from "../../src/schema/rollout.ts";
 import type { RolloutClient } from "../../src/schema/rollout_client.ts";
 import type { RewardSource, Rollout, RolloutCreate } from "../../src/schema/wire.ts";
 import { MemoryStore } from "../../src/store/memory_store.ts";
+import { inThread } from "./in_thread.ts";
 
 /** What a test may change about its controller. */
 export interface RigOptions extends Partial<Omit<ControllerOptions, "limits">> {
@@ -89,7 +90,7 @@ export class Rig {
       grader: grader ?? null,
       hooks: hooks ?? {},
       taskOf: taskOfRollout,
-      tools: { files, processes, clock },
+      tools: { files, processes, clock, bounded: inThread },
     });
     this.controller = new Controller(
       {

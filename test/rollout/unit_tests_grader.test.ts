@@ -9,6 +9,7 @@ import { markVariable } from "../../src/platform/process_marks.ts";
 import { bindGrader } from "../../src/rollout/graders/registry.ts";
 import { copyRegular } from "../../src/rollout/graders/regular_copy.ts";
 import type { Grade } from "../../src/schema/grader.ts";
+import { inThread } from "./in_thread.ts";
 import { tempFolder } from "./rig.ts";
 
 const command = ["sh", "tests/check.sh"];
@@ -27,7 +28,7 @@ async function grade(workspace: string, options: object = {}, tests: object = { 
   const logFolder = tempFolder();
   const task = { id: "t1", input: {}, hidden: { tests } };
   const input = { task, finalMessage: null, calls: [], exitCode: 0, workspace };
-  const tools = { files: nodeFiles, processes: systemProcesses, clock: systemClock, logFolder };
+  const tools = { files: nodeFiles, processes: systemProcesses, clock: systemClock, logFolder, bounded: inThread };
   const result: Grade = await bindGrader("unit_tests", { command, ...options }).grade(input, tools);
   return { ...result, logFolder };
 }

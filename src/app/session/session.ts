@@ -1,3 +1,4 @@
+import { BoundedClient } from "../../rollout/graders/bounded_client.ts";
 import type { RolloutHooks } from "../../rollout/hooks.ts";
 import type { Engine } from "../../schema/engine.ts";
 import type { ExperimentConfig } from "../../schema/experiment.ts";
@@ -63,7 +64,10 @@ async function open(
   const hooks = await loadHooks(load, config.rollout.hooks);
   const editedReward = new EditedReward(platform);
   opened.push(async () => editedReward.end());
-  const parts = { store, app, gatewayUrl: served.url, hooks, editedReward };
+  const spawn = () => platform.spawnWorker(new URL("../bounded_worker.ts", import.meta.url));
+  const bounded = new BoundedClient({ spawn, clock: platform.clock });
+  opened.push(() => bounded.close());
+  const parts = { store, app, gatewayUrl: served.url, hooks, editedReward, bounded };
   const controller = await openSessionController(host, options, parts);
   await options.beforeAgents?.(store);
   const stop = new AbortController();

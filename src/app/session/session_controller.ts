@@ -7,6 +7,7 @@ import { ProcessRunner } from "../../rollout/process_runner.ts";
 import { Settler, taskOfRollout } from "../../rollout/settle.ts";
 import { StoreClient } from "../../rollout/store_client.ts";
 import { type AgentCommand, defaultRunLimits } from "../../schema/agent.ts";
+import type { BoundedWork } from "../../schema/grader.ts";
 import type { Store } from "../../schema/store.ts";
 import type { EditedReward } from "../reward/edited_reward.ts";
 import type { RunHost } from "../run_host.ts";
@@ -25,13 +26,15 @@ export interface ControlledParts {
   readonly hooks: RolloutHooks;
   /** Judges by the function that a configuration holds. */
   readonly editedReward: EditedReward;
+  /** Computes what other texts of a configuration ask for. */
+  readonly bounded: BoundedWork;
 }
 
 /** The controller that runs an experiment's agents. @throws ConfigError about the agent or the grader */
 export async function openSessionController(
   host: RunHost,
   options: SessionOptions,
-  { store, app, gatewayUrl, hooks, editedReward }: ControlledParts,
+  { store, app, gatewayUrl, hooks, editedReward, bounded }: ControlledParts,
 ): Promise<Controller> {
   const { processes } = host;
   const { files, clock } = host.platform;
@@ -48,7 +51,7 @@ export async function openSessionController(
     grader: reward === "grader" ? bindGrader(grader, graderOptions, [editedReward.grader]) : null,
     hooks,
     taskOf: taskOfRollout,
-    tools: { files, processes, clock },
+    tools: { files, processes, clock, bounded },
   });
   const launcher = host.launcher(options.config);
   return new Controller(controllerOptions(options, await host.agent(options)), {

@@ -1,17 +1,13 @@
-import { type ExactOptions, exactOptionsSchema, type Grader } from "../../schema/grader.ts";
+import { type ExactOptions, exactOptionsSchema, type Grader, type GradeTools } from "../../schema/grader.ts";
 import { GraderError } from "../errors.ts";
 import { truthText } from "./truth.ts";
 
-function answerIn(message: string, pattern: string | undefined): string | null {
+/** The answer in a message; null when there is none. */
+async function answerIn(message: string, pattern: string | undefined, { bounded }: GradeTools): Promise<string | null> {
   if (pattern === undefined) return message;
-  let expression: RegExp;
-  try {
-    expression = new RegExp(pattern, "gsu");
-  } catch (cause) {
-    throw new GraderError("exact", `pattern ${JSON.stringify(pattern)} is no regular expression.`, "Fix it.", cause);
-  }
-  const last = [...message.matchAll(expression)].at(-1);
-  return last ? (last[1] ?? last[0]) : null;
+  const { value, fault } = await bounded.ask({ kind: "pattern", pattern, text: message });
+  if (fault === null) return value === null ? null : String(value);
+  throw new GraderError("exact", `pattern ${JSON.stringify(pattern)} ${fault.replace(/^it /, "")}.`, "Fix it.");
 }
 
 function normalise(text: string, ignoreCase: boolean): string {
@@ -23,9 +19,9 @@ function normalise(text: string, ignoreCase: boolean): string {
 export const exact: Grader<ExactOptions> = {
   name: "exact",
   optionsSchema: exactOptionsSchema,
-  grade({ task, finalMessage }, { field, pattern, ignoreCase }) {
+  async grade({ task, finalMessage }, { field, pattern, ignoreCase }, tools) {
     const truth = truthText("exact", task, field);
-    const answer = finalMessage === null ? null : answerIn(finalMessage, pattern);
+    const answer = finalMessage === null ? null : await answerIn(finalMessage, pattern, tools);
     if (answer === null) return { value: 0, reason: "no_answer" };
     const equal = normalise(answer, ignoreCase) === normalise(truth, ignoreCase);
     return equal ? { value: 1, reason: "match" } : { value: 0, reason: "mismatch" };

@@ -18,10 +18,24 @@ function covers(actual: unknown, expected: unknown, exactKeys: boolean): boolean
   return keys.every((key) => Object.hasOwn(actual, key) && covers(actual[key], expected[key], exactKeys));
 }
 
+/** What stands in a message's last fenced block, line by line: an expression for it would take the cube of its length. */
+function lastBlock(message: string): string[] {
+  let last: string[] = [];
+  let open: string[] | null = null;
+  for (const line of message.split("\n")) {
+    if (open === null) {
+      if (/```(?:json)?\s*$/.test(line)) open = [];
+    } else if (line.trimStart().startsWith("```")) {
+      last = [open.join("\n")];
+      open = null;
+    } else open.push(line);
+  }
+  return last;
+}
+
 /** The JSON a message is, or that stands in its last fenced block; undefined when there is none. */
 function jsonIn(message: string): unknown {
-  const blocks = [...message.matchAll(/```(?:json)?\s*\n(.*?)\n\s*```/gs)].map((match) => match[1] as string);
-  for (const text of [message, ...blocks.reverse().slice(0, 1)]) {
+  for (const text of [message, ...lastBlock(message)]) {
     try {
       return JSON.parse(text);
     } catch {
