@@ -1,6 +1,5 @@
 /** The package entry: what experiments, datasets, graders, hooks and agents' preparation are written with. */
 
-export type { SftDatasetFactory, SftDatasetOptions } from "./cli/sft_data.ts";
 export {
   CancelledError,
   ConfigError,
@@ -54,7 +53,7 @@ export type {
   Verdict,
 } from "./schema/lesson.ts";
 export type { ProcessHost } from "./schema/process_host.ts";
+export type { SftDataset, SftDatasetFactory, SftDatasetOptions, SftExample } from "./schema/sft.ts";
 export type { Dataset, TaskRow, TaskStream } from "./schema/task.ts";
 export type { TrainConfig } from "./schema/train_config.ts";
 export type { EventCreate, Rollout, RolloutCreate, RolloutEvent, RolloutState } from "./schema/wire.ts";
-export type { SftDataset, SftExample } from "./train/sft.ts";

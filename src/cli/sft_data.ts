@@ -1,16 +1,6 @@
 import { FormatError } from "../core/errors.ts";
 import type { Files } from "../schema/files.ts";
-import type { SftDataset, SftExample } from "../train/sft.ts";
-
-/** What a dataset module gets. */
-export interface SftDatasetOptions {
-  /** Token ids of a text, special tokens in it matched; nothing is added before or after. */
-  encode(text: string): number[];
-  seed: number;
-}
-
-/** What a dataset module exports, under the name after "#" or as `sftDataset`. */
-export type SftDatasetFactory = (options: SftDatasetOptions) => SftDataset | Promise<SftDataset>;
+import type { SftDataset, SftDatasetFactory, SftDatasetOptions, SftExample } from "../schema/sft.ts";
 
 /**
  * Opens training data: a .jsonl file with one example per line, {"ids":[...],"mask":[...]} or

@@ -2,19 +2,8 @@ import { CancelledError, ConfigError } from "../core/errors.ts";
 import { deriveKey, Rng, seedKey } from "../core/rng.ts";
 import type { TrainRow } from "../schema/engine.ts";
 import type { LossConfig, OptimizerConfig } from "../schema/loss.ts";
+import type { SftDataset, SftExample } from "../schema/sft.ts";
 import type { StepResult, Trainer } from "./trainer.ts";
-
-/** Token ids of a text; `mask` is 1 where the model is to learn to write the token. Both have one length. */
-export interface SftExample {
-  readonly ids: ArrayLike<number>;
-  readonly mask: ArrayLike<number>;
-}
-
-/** Examples by number; the same number is always the same example. */
-export interface SftDataset {
-  readonly size: number;
-  example(index: number): SftExample;
-}
 
 /** Course of a supervised training: warm-up to `learningRate`, then a cosine down to `finalShare` of it. */
 export interface SftSchedule {
