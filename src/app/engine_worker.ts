@@ -6,7 +6,7 @@ import { readTuning } from "../engine/tuning_file.ts";
 import { deviceOptions } from "../gpu/device_options.ts";
 import type { ConstraintCompiler } from "../schema/token_constraint.ts";
 import type { TokenizerFiles } from "../schema/tokenizer_files.ts";
-import { GrammarClient } from "../text/grammar/grammar_client.ts";
+import { GrammarLanes } from "../text/grammar/grammar_lanes.ts";
 import type { EngineWorkerHello, EngineWorkerStart } from "./open_engine.ts";
 
 const port = platform.workerPort();
@@ -21,10 +21,10 @@ port.onMessage((message) => {
 
 let grammars: ConstraintCompiler | null = null;
 
-/** Grammars of this engine's model, in a worker of theirs; a device that is opened again has the same. */
+/** Grammars of this engine's model, in workers of theirs; a device that is opened again has the same. */
 function constraints(files: () => Promise<TokenizerFiles>, vocabSize: number): ConstraintCompiler {
   const spawn = () => platform.spawnWorker(new URL("./grammar_worker.ts", import.meta.url));
-  grammars ??= new GrammarClient({ spawn, files, vocabSize, clock: platform.clock });
+  grammars ??= new GrammarLanes({ spawn, files, vocabSize, clock: platform.clock });
   return grammars;
 }
 

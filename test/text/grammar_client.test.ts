@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { WorkerHandle, WorkerPort } from "../../src/schema/platform.ts";
 import type { ConstraintCompiler, ConstraintSpec, TokenConstraint } from "../../src/schema/token_constraint.ts";
 import { GrammarClient } from "../../src/text/grammar/grammar_client.ts";
+import { GrammarLanes } from "../../src/text/grammar/grammar_lanes.ts";
 import { serveGrammars } from "../../src/text/grammar/grammar_server.ts";
 import { ManualClock, settle } from "../rollout/manual_clock.ts";
 import { tinyTokenizerFiles } from "./tiny_tokenizer.ts";
@@ -32,6 +33,7 @@ const compiler: ConstraintCompiler = {
 class Workers {
   count = 0;
   ended = 0;
+  isBroken = false;
   fail: (error: Error) => void = () => {};
 
   spawn = (): WorkerHandle => {
@@ -44,7 +46,7 @@ class Workers {
         receivers[own] = receive;
       },
     });
-    serveGrammars(() => compiler, end(1));
+    if (!this.isBroken) serveGrammars(() => compiler, end(1));
     return {
       ...end(0),
       onError: (receive) => {
@@ -63,7 +65,7 @@ function open(): { client: GrammarClient; workers: Workers; clock: ManualClock }
   const clock = new ManualClock();
   const files = async () => tinyTokenizerFiles();
   return {
-    client: new GrammarClient({ spawn: workers.spawn, files, vocabSize: 20, clock, limitMs: 500 }),
+    client: new GrammarClient({ spawn: workers.spawn, files, vocabSize: 20, clock, limitMs: 500, maskLimitMs: 3_000 }),
     workers,
     clock,
   };
@@ -123,8 +125,65 @@ describe("grammars in a worker", () => {
     workers.fail(new Error("out of memory."));
     expect(await asked).toMatchObject({
       code: "config",
-      message: "What the reply must match cannot be made a grammar: out of memory.",
+      message: "What the reply must match ended the worker that makes grammars.",
+      cause: new Error("out of memory."),
     });
     expect([await maskOf(other), workers.count]).toEqual([1, 2]);
+  });
+
+  it("whose next tokens take too long are given up alone, however many wait behind them", async () => {
+    const { client, workers, clock } = open();
+    const hanging = await client.compile(grammar("hang"));
+    const other = await client.compile(grammar("a"));
+    await other.accept(1);
+    const asked = maskOf(hanging).catch((thrown: unknown) => thrown);
+    const behind = maskOf(other);
+    await clock.advance(3_000);
+    expect(await asked).toMatchObject({
+      code: "config",
+      message: "What the reply must match takes longer than 3000 ms for the next token.",
+    });
+    expect([await behind, workers.count, clock.waiting]).toEqual([2, 2, 0]);
+  });
+
+  it("that cannot be made because no worker starts are refused, and the next try starts one", async () => {
+    const { client, workers } = open();
+    workers.isBroken = true;
+    const refused = client.compile(grammar("a")).catch((thrown: unknown) => thrown);
+    await settle();
+    workers.fail(new Error("no memory"));
+    expect(await refused).toMatchObject({ code: "config", cause: new Error("no memory") });
+    workers.isBroken = false;
+    expect([await maskOf(await client.compile(grammar("a"))), workers.count]).toEqual([1, 2]);
+  });
+});
+
+describe("two lanes of grammars", () => {
+  it("move what is slow out of the way of what is quick, once", async () => {
+    const workers = new Workers();
+    const clock = new ManualClock();
+    const lanes = new GrammarLanes({
+      spawn: workers.spawn,
+      files: async () => tinyTokenizerFiles(),
+      vocabSize: 20,
+      clock,
+    });
+    const one = await lanes.compile(grammar("a"));
+    await one.accept(1);
+    const slow = lanes.compile(grammar("slow")).catch((thrown: unknown) => thrown);
+    await settle();
+    const [waiting, next] = [maskOf(one), lanes.compile(grammar("b"))];
+    await clock.advance(2_000);
+    expect([await waiting, await maskOf(await next)]).toEqual([2, 1]);
+    // The first, its successor, and the one where the slow grammar has its whole time.
+    expect([workers.count, workers.ended]).toEqual([3, 1]);
+    const again = lanes.compile(grammar("slow")).catch((thrown: unknown) => thrown);
+    await clock.advance(20_000);
+    expect(await slow).toMatchObject({ message: "What the reply must match takes longer than 20000 ms to compile." });
+    expect(await maskOf(one)).toBe(2);
+    await clock.advance(20_000);
+    expect(await again).toMatchObject({ code: "config" });
+    expect(await maskOf(await lanes.compile(grammar("c")))).toBe(1);
+    expect(workers.ended).toBe(3);
   });
 });

@@ -17,9 +17,18 @@ export interface GrammarClientDeps {
   readonly clock: Clock;
   /** How long one grammar may take to compile. */
   readonly limitMs?: number;
+  /** How long the tokens that may come next may take. */
+  readonly maskLimitMs?: number;
 }
 
 const defaultLimitMs = 20_000;
+
+/** A grammar took longer than it may. */
+export class GrammarTooSlow extends ConfigError {
+  constructor(what: string, limitMs: number) {
+    super(`What the reply must match takes longer than ${limitMs} ms ${what}.`, simpler);
+  }
+}
 
 interface Waiting {
   readonly call: Extract<GrammarCall, { number: number }>;
@@ -50,14 +59,32 @@ export class GrammarClient implements ConstraintCompiler {
 
   /** Which tokens may come next, as the worker says; null for all. */
   async mask(id: number): Promise<Uint32Array | null> {
-    const { bits = null } = await this.ask({ kind: "grammar_mask", id, number: ++this.lastNumber });
-    return bits;
+    const number = ++this.lastNumber;
+    const timer = new AbortController();
+    void this.watch(id, number, timer.signal);
+    try {
+      const { bits = null } = await this.ask({ kind: "grammar_mask", id, number });
+      return bits;
+    } finally {
+      timer.abort("answered");
+    }
+  }
+
+  /** Gives a constraint up at which the worker stays: what waits behind it is not at fault. */
+  private async watch(id: number, number: number, answered: AbortSignal): Promise<void> {
+    const { clock, maskLimitMs = defaultLimitMs } = this.deps;
+    do {
+      await clock.sleep(maskLimitMs, answered).catch(() => {});
+      if (answered.aborted) return;
+    } while (this.waiting.keys().next().value !== number);
+    this.live.delete(id);
+    this.fail(new GrammarTooSlow("for the next token", maskLimitMs), [number]);
   }
 
   /** Tells the worker that a constraint accepted its token number `at`; a new worker may have heard of it already. */
   accept(constraint: RemoteConstraint, at: number): void {
     const token = constraint.accepted[at] as number;
-    void this.worker?.then((worker) => {
+    this.tell((worker) => {
       if (at >= constraint.told)
         worker.post({ kind: "grammar_accept", id: constraint.id, token } satisfies GrammarCall);
     });
@@ -65,16 +92,23 @@ export class GrammarClient implements ConstraintCompiler {
 
   dispose(id: number): void {
     this.live.delete(id);
-    void this.worker?.then((worker) => worker.post({ kind: "grammar_dispose", id } satisfies GrammarCall));
+    this.tell((worker) => worker.post({ kind: "grammar_dispose", id } satisfies GrammarCall));
+  }
+
+  /** What has no answer; a worker that cannot be had is told nothing. */
+  private tell(say: (worker: WorkerHandle) => void): void {
+    this.worker?.then(say, () => {});
   }
 
   private async compileNow(spec: ConstraintSpec): Promise<TokenConstraint> {
     const { clock, limitMs = defaultLimitMs } = this.deps;
     const id = ++this.lastId;
+    // Starting a worker is not the grammar's time.
+    this.worker ??= this.start();
+    await this.worker;
     const timer = new AbortController();
     const late = clock.sleep(limitMs, timer.signal).then(
-      () =>
-        this.fail(new ConfigError(`What the reply must match takes longer than ${limitMs} ms to compile.`, simpler)),
+      () => this.fail(new GrammarTooSlow("to compile", limitMs)),
       () => {},
     );
     try {
@@ -94,7 +128,7 @@ export class GrammarClient implements ConstraintCompiler {
     });
     this.worker ??= this.start();
     this.worker.then(
-      (worker) => worker.post(call),
+      (worker) => void (this.waiting.has(call.number) && worker.post(call)),
       (error: unknown) => this.settle(call.number, error),
     );
     return await answered;
@@ -103,9 +137,26 @@ export class GrammarClient implements ConstraintCompiler {
   private async start(): Promise<WorkerHandle> {
     const files = await this.deps.files();
     const worker = this.deps.spawn();
-    worker.onMessage((message) => this.receive(message as GrammarReply));
-    worker.onError((error) => this.fail(uncompilable(error)));
+    const ready = Promise.withResolvers<void>();
+    const number = ++this.lastNumber;
+    worker.onMessage((message) => {
+      const reply = message as GrammarReply;
+      if (reply.number === number) ready.resolve();
+      else this.receive(reply);
+    });
+    worker.onError((error) => ready.reject(uncompilable(error)));
     worker.post({ kind: "grammar_open", files, vocabSize: this.deps.vocabSize } satisfies GrammarOpen);
+    // The first grammar loads the library and the vocabulary.
+    worker.post({ kind: "grammar_compile", number, id: 0, spec: { kind: "json_object" } } satisfies GrammarCall);
+    worker.post({ kind: "grammar_dispose", id: 0 } satisfies GrammarCall);
+    try {
+      await ready.promise;
+    } catch (thrown) {
+      this.worker = null;
+      await worker.terminate();
+      throw thrown;
+    }
+    worker.onError((error) => this.fail(uncompilable(error)));
     return worker;
   }
 
@@ -113,17 +164,24 @@ export class GrammarClient implements ConstraintCompiler {
    * Ends the worker: what it was compiling fails, or else what it was asked for. The constraints of others go to a new
    * one, each with the tokens that it has accepted.
    */
-  private fail(error: LeydenError): void {
+  private fail(error: LeydenError, failed: readonly number[] = this.suspects()): void {
+    for (const number of failed) this.settle(number, error);
+    this.worker = this.restart(this.worker);
+  }
+
+  private suspects(): number[] {
     const all = [...this.waiting.keys()];
     const compiling = all.filter((number) => this.waiting.get(number)?.call.kind === "grammar_compile");
-    for (const number of compiling.length > 0 ? compiling : all) this.settle(number, error);
-    this.worker = this.restart(this.worker);
+    return compiling.length > 0 ? compiling : all;
   }
 
   private async restart(ended: Promise<WorkerHandle> | null): Promise<WorkerHandle> {
     await ended?.then((worker) => worker.terminate()).catch(() => {});
     const asked = [...this.waiting.values()];
-    const worker = await this.start();
+    const worker = await this.start().catch((thrown: unknown) => {
+      for (const { call } of asked) this.settle(call.number, thrown);
+      throw thrown;
+    });
     for (const constraint of this.live.values()) {
       const { id, spec, accepted } = constraint;
       worker.post({ kind: "grammar_compile", number: ++this.lastNumber, id, spec } satisfies GrammarCall);
@@ -151,9 +209,9 @@ export class GrammarClient implements ConstraintCompiler {
 
 const simpler = { do: "Use a simpler JSON schema: fewer properties, shorter enums and patterns." };
 
+/** What ended the worker is for the cause: it says nothing of the request. */
 function uncompilable(cause: Error): ConfigError {
-  const message = `What the reply must match cannot be made a grammar: ${cause.message.replace(/\.$/, "")}.`;
-  return new ConfigError(message, { ...simpler, cause });
+  return new ConfigError("What the reply must match ended the worker that makes grammars.", { ...simpler, cause });
 }
 
 /** One reply's place in a grammar, which is in the worker. */
