@@ -75,7 +75,7 @@ function MemberRow({ member, say, language, onRemove }: MemberProps): JSX.Elemen
         {silentSeconds > quietSeconds ? `${Math.round(silentSeconds / 60)} ${say("roomMinutes")}` : say("roomHere")}
       </td>
       <td>
-        <button type="button" aria-label={`${say("roomRemove")}: ${name}`} onClick={onRemove}>
+        <button type="button" class="ls-button" aria-label={`${say("roomRemove")}: ${name}`} onClick={onRemove}>
           {say("roomRemove")}
         </button>
       </td>
