@@ -76,7 +76,15 @@ describe("a room", () => {
     expect(bodies.length).toBeGreaterThan(2);
     expect(bodies.join("\n")).not.toMatch(/answer \d|use \d|sum of/);
 
-    await learner.getByRole("button", { name: "Leave" }).click();
+    await row.getByRole("button", { name: /^Remove: .*Mina$/ }).click();
+    await row.waitFor({ state: "detached", timeout: 30_000 });
+    const leave = learner.getByRole("button", { name: "Leave" });
+    await leave.click();
+    await learner.getByLabel("Code of the room").fill("ABC234");
+    await learner.getByLabel("Name to show").fill("Mina");
+    await learner.getByRole("button", { name: "Join" }).click();
+    await row.waitFor({ timeout: 30_000 });
+    await leave.click();
     await row.waitFor({ state: "detached", timeout: 30_000 });
     expect(problems).toEqual([[], []]);
   });
