@@ -3,7 +3,6 @@
 //
 //   OPENAI_API_KEY=... node agent.ts < job.json
 
-import { readFileSync } from "node:fs";
 import OpenAI from "openai";
 import type { ChatCompletionMessageParam } from "openai/resources/chat/completions";
 import {
@@ -59,4 +58,6 @@ async function report(job: Job): Promise<string> {
   return say(planner, chat, resultsMessage(results), 28);
 }
 
-console.log(await report(JSON.parse(readFileSync(0, "utf8"))));
+let given = "";
+for await (const part of process.stdin.setEncoding("utf8")) given += part;
+console.log(await report(JSON.parse(given)));

@@ -1,6 +1,7 @@
 /** The stages of supervised training that made the base model: `sft.ts#warmUp`, `sft.ts#clean`, `sft.ts#noisy`. */
+
+import { numberWords } from "../toy/number_words.ts";
 import { chatSegments, recall, type SftOptions, type SftRows, sftRow } from "../toy/sft_rows.ts";
-import { numberWords } from "../toy/word_model.ts";
 import { itemNames } from "./messages.ts";
 import { type Stage, traceAt } from "./traces.ts";
 

@@ -1,7 +1,7 @@
 /** The team task: report the values of up to six items, some known, the others (0 to 4) each to be found by a worker. */
 import type { Dataset, Rng } from "leyden";
+import { numberWords } from "../toy/number_words.ts";
 import { splitDataset, type TaskFamily } from "../toy/split_dataset.ts";
-import { numberWords } from "../toy/word_model.ts";
 import { type Box, itemNames, type Job, maxWorkers } from "./messages.ts";
 
 const boxesPerShelf = 3;

@@ -1,5 +1,6 @@
 /** Makes the model folder but for its weights: `node examples/team/tokenizer.ts [FOLDER]`. */
-import { numberWords, writeWordModel } from "../toy/word_model.ts";
+import { numberWords } from "../toy/number_words.ts";
+import { writeWordModel } from "../toy/word_model.ts";
 import { itemNames } from "./messages.ts";
 
 /** The vocabulary after the special tokens. A blank belongs to the word behind it, so a name and its number adjoin. */

@@ -114,8 +114,3 @@ export function writeWordModel(words: readonly string[], folder: URL | string, s
   for (const [name, text] of Object.entries(wordModelFiles(words, shape))) writeFileSync(join(path, name), text);
   console.log(`wrote tokenizer.json, tokenizer_config.json and config.json to ${path}`);
 }
-
-/** The numbers from `first` to `last` as words, each with `before` in front. */
-export function numberWords(first: number, last: number, before = ""): string[] {
-  return Array.from({ length: last - first + 1 }, (_, i) => `${before}${first + i}`);
-}

@@ -3,7 +3,6 @@
 //
 //   OPENAI_API_KEY=... node agent.ts < vault.json
 
-import { readFileSync } from "node:fs";
 import OpenAI from "openai";
 import { maxCalls, messageFor, type Note, openRoom, readAction, type Vault } from "./rooms.ts";
 
@@ -24,4 +23,6 @@ async function explore(vault: Vault): Promise<string> {
   return `I found no code in ${maxCalls} calls.`;
 }
 
-console.log(await explore(JSON.parse(readFileSync(0, "utf8"))));
+let given = "";
+for await (const part of process.stdin.setEncoding("utf8")) given += part;
+console.log(await explore(JSON.parse(given)));

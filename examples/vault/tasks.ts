@@ -3,8 +3,8 @@
  * chain lead astray, back, or nowhere.
  */
 import type { Dataset, Rng } from "leyden";
+import { numberWords } from "../toy/number_words.ts";
 import { splitDataset, type TaskFamily } from "../toy/split_dataset.ts";
-import { numberWords } from "../toy/word_model.ts";
 import type { Vault } from "./rooms.ts";
 
 /** Colours that lead from room to room; a vault has two. */

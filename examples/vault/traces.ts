@@ -1,7 +1,7 @@
 /** Scripted walks through training vaults: what an expert does, and every mistake that reinforcement learning removes. */
 import { deriveKey, Rng, seedKey } from "leyden";
+import { numberWords } from "../toy/number_words.ts";
 import { drawTask } from "../toy/split_dataset.ts";
-import { numberWords } from "../toy/word_model.ts";
 import { maxCalls, type Note, openRoom, readAction, type Vault } from "./rooms.ts";
 import { vaults } from "./tasks.ts";
 

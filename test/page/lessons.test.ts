@@ -130,7 +130,11 @@ async function goThrough(page: Page, { lesson, texts }: PublishedLesson, languag
   await page.getByRole("heading", { level: 1, name: `${lesson.number}. ${say("title")}` }).waitFor();
   await page.getByRole("checkbox", { name: say("tiny") }).check();
   // What the texts say of the runs is true of the tiny ones.
-  for (const part of lesson.parts) await page.getByText(visible(say(part)).slice(-40)).first().waitFor();
+  for (const part of lesson.parts)
+    await page
+      .getByText(visible(say(part)).slice(-40))
+      .first()
+      .waitFor();
   for (const { key } of lesson.experiments) {
     const item = page
       .getByRole("listitem")

@@ -70,6 +70,18 @@ describe("a tab", () => {
     });
   }
 
+  for (const experiment of ["vault", "team"]) {
+    it(`trains the agent of ${experiment}, which reads its task on standard input`, async () => {
+      await openTabIn(page);
+      await start({ experiment, overrides: { ...small, "train.updates": 1 } });
+      await waitForPhase(page, "finished");
+      const [line = {}] = await metrics();
+      expect([line["training/n_rollouts"], line["training/n_rollouts_failed"]]).toEqual([8, 0]);
+      expect(line["training/n_tokens"]).toBeGreaterThan(0);
+      expect(complaints).toEqual([]);
+    });
+  }
+
   it("pauses, steps, stops and shows what it has; another tab is refused", async () => {
     await openTabIn(page);
     await start({ paused: true });

@@ -1,5 +1,6 @@
 /** Makes the model folder but for its weights: `node examples/lessons/clerk/tokenizer.ts [FOLDER]`. */
-import { numberWords, type WordModelShape, writeWordModel } from "../../toy/word_model.ts";
+import { numberWords } from "../../toy/number_words.ts";
+import { type WordModelShape, writeWordModel } from "../../toy/word_model.ts";
 
 /**
  * The vocabulary after the special tokens. A number of two digits is one token, but its digits are tokens too: " 42" may

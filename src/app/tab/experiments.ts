@@ -1,5 +1,7 @@
 import calcConfig from "../../../examples/calc/config.json" with { type: "json" };
 import clerkConfig from "../../../examples/lessons/clerk/config.json" with { type: "json" };
+import teamConfig from "../../../examples/team/config.json" with { type: "json" };
+import vaultConfig from "../../../examples/vault/config.json" with { type: "json" };
 import { ConfigError } from "../../core/errors.ts";
 import { didYouMean } from "../../core/nearest.ts";
 import { parseConfig } from "../../experiment/config.ts";
@@ -35,7 +37,10 @@ const trialConfig = {
   train: { updates: 1, tasksPerUpdate: 1, groupSize: 2 },
 };
 
-/** Every experiment of a tab. A new one: its folder in examples, an entry here. */
+/**
+ * Every experiment of a tab. A new one: its folder in examples, an entry here. examples/digits is not among them: its 200
+ * updates of 800 completions each, with a critic of its own, are hours of work for a page that must stay open.
+ */
 export const tabExperiments: readonly TabExperiment[] = [
   {
     id: "calc",
@@ -53,6 +58,25 @@ export const tabExperiments: readonly TabExperiment[] = [
     model: "clerk",
     modules: { "./tasks.ts": () => import("../../../examples/lessons/clerk/tasks.ts") },
     scripts: { "agent.ts": "agents/clerk.js" },
+  },
+  {
+    id: "vault",
+    title: "Notes instead of a conversation",
+    summary: "An agent looks for a code in a vault of rooms; every call of its model is a chat of its own.",
+    config: vaultConfig,
+    model: "vault",
+    modules: { "./tasks.ts": () => import("../../../examples/vault/tasks.ts") },
+    scripts: { "agent.ts": "agents/vault.js" },
+  },
+  {
+    id: "team",
+    title: "A planner and its workers",
+    summary:
+      "One agent sends out up to six workers that talk to the model at the same time, and reports what they bring.",
+    config: teamConfig,
+    model: "team",
+    modules: { "./tasks.ts": () => import("../../../examples/team/tasks.ts") },
+    scripts: { "agent.ts": "agents/team.js" },
   },
   {
     id: "trial",

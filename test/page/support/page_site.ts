@@ -17,14 +17,18 @@ const types: Readonly<Record<string, string>> = {
 /** The built page on a static host of its own. */
 export interface PageSite {
   readonly url: string;
+  /** Paths that it was asked for, in turn. */
+  readonly asked: readonly string[];
   close(): Promise<void>;
 }
 
 /** Builds the page and serves it on loopback, as any static host would. */
 export async function servePage(): Promise<PageSite> {
   const { files } = await buildPageFolder(esbuild, root);
+  const asked: string[] = [];
   const server = createServer((request, response) => {
     const path = new URL(request.url ?? "/", "http://x").pathname.slice(1) || "index.html";
+    asked.push(path);
     const bytes = files.get(path);
     if (bytes === undefined) {
       response.writeHead(404).end();
@@ -37,6 +41,7 @@ export async function servePage(): Promise<PageSite> {
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}/`,
+    asked,
     close: () => new Promise((resolve) => void server.close(() => resolve())),
   };
 }
