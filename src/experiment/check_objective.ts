@@ -55,14 +55,6 @@ function checkPolicies({ policies, loraRank, critic }: TrainConfig): void {
 
 function checkAdvantage({ advantage, advantageOptions, critic, level }: TrainConfig): void {
   const config = { estimator: advantage, ...advantageOptions };
-  if (critic !== "none" && Object.hasOwn(advantageEstimators, advantage)) {
-    throw new ConfigError(
-      `train.critic is ${critic}; train.advantage is ${advantage}, which takes no values from it.`,
-      {
-        do: "Set train.advantage to gae, or train.critic to none.",
-      },
-    );
-  }
   if (!isTokenLevel(config)) {
     if (!Object.hasOwn(advantageEstimators, advantage)) {
       const known = [...Object.keys(advantageEstimators), ...Object.keys(tokenEstimators)];
@@ -71,22 +63,33 @@ function checkAdvantage({ advantage, advantageOptions, critic, level }: TrainCon
       });
     }
     estimateAdvantages([], config as AdvantageConfig);
-    if (advantage !== "remax") return;
-    throw new ConfigError("train.advantage is remax; a run draws no greedy rollouts to take its baseline from.", {
-      do: "Use another estimator, such as rloo.",
-    });
+    if (advantage === "remax") {
+      throw new ConfigError("train.advantage is remax; a run draws no greedy rollouts to take its baseline from.", {
+        do: "Use another estimator, such as rloo.",
+      });
+    }
+  } else {
+    estimateTokenAdvantages([], config);
+    if (level !== "rollout") {
+      throw new ConfigError(`train.level is ${level}; ${advantage} has an advantage for every token.`, {
+        do: "Leave train.level at rollout, or use an estimator over scalar rewards.",
+      });
+    }
   }
-  estimateTokenAdvantages([], config);
-  if (level !== "rollout") {
-    throw new ConfigError(`train.level is ${level}; ${advantage} has an advantage for every token.`, {
-      do: "Leave train.level at rollout, or use an estimator over scalar rewards.",
-    });
-  }
-  if (needsValues(config) && critic === "none") {
+  checkCritic(advantage, critic, needsValues(config));
+}
+
+/** A critic learns where its values are used, and nowhere else. */
+function checkCritic(advantage: string, critic: TrainConfig["critic"], takesValues: boolean): void {
+  if (takesValues && critic === "none") {
     throw new ConfigError(`train.advantage is ${advantage}, which takes values from a critic; train.critic is none.`, {
       do: "Set train.critic to head or separate.",
     });
   }
+  if (takesValues || critic === "none") return;
+  throw new ConfigError(`train.critic is ${critic}; train.advantage is ${advantage}, which takes no values from it.`, {
+    do: "Set train.advantage to gae, or train.critic to none.",
+  });
 }
 
 /** Either an agent's command line or a module of completions. @throws ConfigError */

@@ -198,7 +198,7 @@ describe("a configuration's objective", () => {
     expect(refusal({ advantage: "gae" })).toThrow(
       "train.advantage is gae, which takes values from a critic; train.critic is none.",
     );
-    for (const advantage of ["grpo", "rloo", "dr_grpo"]) {
+    for (const advantage of ["grpo", "rloo", "dr_grpo", "returns", "process_grpo"]) {
       for (const critic of ["head", "separate"] as const) {
         expect(refusal({ advantage, critic })).toThrow(
           `train.critic is ${critic}; train.advantage is ${advantage}, which takes no values from it.`,
