@@ -14,13 +14,13 @@ export class DeviceTimes {
 
   private readonly spans = new SpanRing(keptSpans);
   /** Seconds since the epoch when the monotonic clock stood at 0. */
-  private readonly epoch: number;
+  private epoch: number;
   private current: { readonly kind: DeviceWork; since: number } | null = null;
 
   constructor(clock: Clock) {
     this.clock = clock;
     this.startMs = clock.monotonic();
-    this.epoch = (clock.now() - this.startMs) / 1000;
+    this.epoch = this.presentEpoch();
   }
 
   /** Runs `work` and books its duration under `kind`. One at a time. */
@@ -32,8 +32,15 @@ export class DeviceTimes {
     } finally {
       this.book();
       this.current = null;
+      const epoch = this.presentEpoch();
+      // A computer that slept has moved it by what monotonic time left out; rounding has not.
+      if (Math.abs(epoch - this.epoch) > 1) this.epoch = epoch;
       this.spans.add(kind, this.epoch + startMs / 1000, (this.clock.monotonic() - startMs) / 1000);
     }
+  }
+
+  private presentEpoch(): number {
+    return (this.clock.now() - this.clock.monotonic()) / 1000;
   }
 
   /** Books what the work under way has taken so far, so that two readings never share a part of it. */

@@ -1,8 +1,9 @@
 import { EnvironmentError } from "../core/errors.ts";
 import type { Platform } from "../schema/platform.ts";
+import { awakeClock } from "./awake_clock.ts";
 import { browserFiles } from "./browser_files.ts";
 import { browserWorkerPort, spawnBrowserWorker } from "./browser_worker.ts";
-import { systemClock, systemEntropy } from "./clock.ts";
+import { systemEntropy } from "./clock.ts";
 
 function noWebGpu(): EnvironmentError {
   if (!globalThis.isSecureContext) {
@@ -17,7 +18,7 @@ function noWebGpu(): EnvironmentError {
 /** A browser's page or worker: its WebGPU, files in the origin's private file system, or in memory. */
 export const platform: Platform = {
   runtime: "browser",
-  clock: systemClock,
+  clock: awakeClock,
   entropy: systemEntropy,
   env: Object.freeze({}),
   files: browserFiles,

@@ -34,6 +34,23 @@ describe("the device's timeline", () => {
   const at = (clock: VirtualClock, times: DeviceTimes, kind: "decode" | "train", ms: number) =>
     times.measure(kind, async () => clock.spend(ms));
 
+  it("stays with the time of the world where a sleep was left out of the monotonic one", async () => {
+    let [monotonic, world] = [0, 1_000_000];
+    const times = new DeviceTimes({ now: () => world, monotonic: () => monotonic, sleep: async () => {} });
+    const work = (ms: number) =>
+      times.measure("decode", async () => {
+        monotonic += ms;
+        world += ms;
+      });
+    await work(100);
+    world += 60_000;
+    await work(100);
+    expect(times.timeline(0).spans.map(({ start, seconds }) => [start, seconds])).toEqual([
+      [1_000, 0.1],
+      [1_060.1, 0.1],
+    ]);
+  });
+
   it("joins neighbours of one kind, keeps gaps, and goes on from a cursor with the stretch that may have grown", async () => {
     const clock = new VirtualClock();
     const times = new DeviceTimes(clock);

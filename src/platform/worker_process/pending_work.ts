@@ -1,5 +1,9 @@
+import { AwakeClock } from "../awake_clock.ts";
+
 /** A timer as Node's are: an object that may be told not to keep the program alive. */
 class CountedTimer {
+  /** The worker's own timer: another one once the wait was made longer. */
+  native: number;
   private readonly id: number;
   private release: () => void;
   private readonly hold: () => () => void;
@@ -7,6 +11,7 @@ class CountedTimer {
 
   constructor(id: number, hold: () => () => void) {
     this.id = id;
+    this.native = id;
     this.hold = hold;
     this.release = hold();
   }
@@ -39,6 +44,9 @@ class CountedTimer {
   }
 }
 
+/** Longer ones overflow. */
+const longestTimerMs = 2 ** 31 - 1;
+
 type TimerCallback = (...args: unknown[]) => void;
 
 /**
@@ -48,6 +56,12 @@ type TimerCallback = (...args: unknown[]) => void;
 export class PendingWork {
   private count = 0;
   private readonly timers = new Map<number, CountedTimer>();
+  /** A program's own limits leave out what its tab stood still, as a process's do with a sleep of its computer. */
+  private readonly clock = new AwakeClock({
+    now: () => Date.now(),
+    monotonic: () => performance.now(),
+    sleep: (ms) => this.sleep(ms),
+  });
   private readonly native = { setTimeout, clearTimeout, setInterval, clearInterval, fetch: globalThis.fetch };
 
   /** True when nothing is under way. */
@@ -74,38 +88,60 @@ export class PendingWork {
 
   /** Puts counted timers in the place of the worker's own. */
   watchTimers(): void {
-    const { setTimeout: set, clearTimeout: clear, setInterval: repeat, clearInterval: end } = this.native;
-    const forget = (timer: unknown): number => {
-      const id = Number(timer);
-      this.timers.get(id)?.done();
-      this.timers.delete(id);
-      return id;
-    };
-    const keep = (id: number): CountedTimer => {
-      const timer = new CountedTimer(id, () => this.begin());
-      this.timers.set(id, timer);
-      return timer;
-    };
-    const once = (run: TimerCallback, ms?: number, ...args: unknown[]): CountedTimer => {
-      const id: number = set.call(
-        globalThis,
-        () => {
-          forget(id);
-          run(...args);
-        },
-        ms,
-      ) as unknown as number;
-      return keep(id);
-    };
+    const { clearTimeout: clear, setInterval: repeat, clearInterval: end } = this.native;
+    const once = (run: TimerCallback, ms?: unknown, ...args: unknown[]): CountedTimer => this.once(run, ms, args);
     Object.assign(globalThis, {
       setTimeout: once,
-      clearTimeout: (timer: unknown) => clear.call(globalThis, forget(timer)),
+      clearTimeout: (timer: unknown) => clear.call(globalThis, this.forget(timer)),
       setInterval: (run: TimerCallback, ms?: number, ...args: unknown[]) =>
-        keep(repeat.call(globalThis, () => run(...args), ms) as unknown as number),
-      clearInterval: (timer: unknown) => end.call(globalThis, forget(timer)),
+        this.keep(repeat.call(globalThis, () => run(...args), ms) as unknown as number),
+      clearInterval: (timer: unknown) => end.call(globalThis, this.forget(timer)),
       setImmediate: (run: TimerCallback, ...args: unknown[]) => once(run, 0, ...args),
-      clearImmediate: (timer: unknown) => clear.call(globalThis, forget(timer)),
+      clearImmediate: (timer: unknown) => clear.call(globalThis, this.forget(timer)),
     });
+    AbortSignal.timeout = (ms) => {
+      const late = new AbortController();
+      once(() => late.abort(new DOMException("The operation timed out.", "TimeoutError")), ms).unref();
+      return late.signal;
+    };
+  }
+
+  /** A timer that fires when its time has passed while the tab was awake. */
+  private once(run: TimerCallback, asked: unknown, args: readonly unknown[]): CountedTimer {
+    const ms = Math.max(0, Number(asked) || 0);
+    // As Node does with one that is too long for a timer.
+    const wait = ms > longestTimerMs ? 1 : ms;
+    const due = this.clock.monotonic() + wait;
+    const fire = (): void => {
+      const rest = due - this.clock.monotonic();
+      if (rest >= 1) {
+        timer.native = this.arm(fire, rest);
+        return;
+      }
+      this.forget(timer);
+      run(...args);
+    };
+    const timer = this.keep(this.arm(fire, wait));
+    return timer;
+  }
+
+  private arm(fire: () => void, ms: number): number {
+    return this.native.setTimeout.call(globalThis, fire, ms) as unknown as number;
+  }
+
+  private keep(id: number): CountedTimer {
+    const timer = new CountedTimer(id, () => this.begin());
+    this.timers.set(id, timer);
+    return timer;
+  }
+
+  /** Counts a timer no longer; returns the worker's own to be cleared. */
+  private forget(timer: unknown): number {
+    const id = Number(timer);
+    const counted = this.timers.get(id);
+    counted?.done();
+    this.timers.delete(id);
+    return counted?.native ?? id;
   }
 
   /** Puts a counted fetch in the place of the worker's own; `send` answers those requests it knows, else null. */
