@@ -138,6 +138,11 @@ export class RunFolder {
     throw damaged(folder, undefined);
   }
 
+  /** True when there is a checkpoint, whole or not. */
+  async hasCheckpoint(): Promise<boolean> {
+    return (await this.checkpointSteps()).length > 0;
+  }
+
   private async checkpointSteps(): Promise<number[]> {
     const folder = this.at("checkpoints");
     if (!(await this.files.exists(folder))) return [];

@@ -13,6 +13,11 @@ import type { Startup } from "./startup.ts";
  */
 export type RunPhase = "idle" | "opening" | "running" | "paused" | "stopping" | "stopped" | "finished" | "failed";
 
+/** True while a run's agents and its trainer are at work, or its model is being opened for them. */
+export function isAtWork(phase: RunPhase): boolean {
+  return phase === "opening" || phase === "running";
+}
+
 /** Why a run failed, as LeydenError.toJSON gives it. */
 export interface RunFault {
   code: string;

@@ -12,7 +12,7 @@ import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { complaintsOf, launchChromium } from "./support/chromium.ts";
 import { type PageSite, servePage } from "./support/page_site.ts";
-import { type AskedRun, finished, rewardsOf, startRun, takeCheckpoint } from "./support/run_actions.ts";
+import { type AskedRun, finished, rewardsOf, runMs, startRun, takeCheckpoint } from "./support/run_actions.ts";
 
 const clerkModel = fileURLToPath(new URL("../../examples/lessons/clerk/model", import.meta.url));
 const small = { "train.tasksPerUpdate": 2, "train.groupSize": 4 };
@@ -63,6 +63,31 @@ async function drop(target: Locator, path: string): Promise<void> {
 
 const dropArea = (): Locator => page.getByRole("region", { name: /^Drop a Hugging Face folder here/ });
 const note = (): Locator => page.getByRole("status");
+
+describe("the export of a checkpoint", () => {
+  const button = (): Locator => page.getByRole("button", { name: "Export the checkpoint" });
+
+  /** What a screen reader says of the button besides its name. */
+  async function reason(): Promise<string> {
+    const id = (await button().getAttribute("aria-describedby")) ?? "";
+    return id === "" ? "" : ((await page.locator(`#${id}`).textContent()) ?? "");
+  }
+
+  it("is offered once an update has made one, and says before why not", async () => {
+    expect(await reason()).toMatch(/^There is nothing to export: the run that is shown has no checkpoint/);
+    expect(await button().isDisabled()).toBe(true);
+    await page.getByRole("link", { name: "Run", exact: true }).click();
+    await startRun(page, { ...asked, button: "Open, and wait" });
+    await page.getByRole("status").filter({ hasText: "Paused" }).waitFor({ timeout: runMs });
+    await page.getByRole("link", { name: "Model", exact: true }).click();
+    await expect.poll(reason).toMatch(/^There is nothing to export/);
+    await page.getByRole("link", { name: "Run", exact: true }).click();
+    await page.getByRole("button", { name: "One update" }).click();
+    await page.getByRole("link", { name: "Model", exact: true }).click();
+    await expect.poll(() => button().isEnabled(), { timeout: runMs }).toBe(true);
+    expect(await reason()).toBe("");
+  });
+});
 
 describe("a model folder", () => {
   it("is dropped, trains, and comes back as a checkpoint that another browser goes on from", async () => {

@@ -1,4 +1,4 @@
-import { useState } from "hono/jsx/dom";
+import { useEffect, useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
 import type { RunFault } from "../../schema/run_control.ts";
 import type { TabHost } from "../tab/tab_host.ts";
@@ -105,7 +105,30 @@ interface CheckpointProps {
   work(doing: string, body: () => Promise<string>): Promise<void>;
 }
 
+/** Whether the run that is shown has a checkpoint, as far as is known; asked again whenever the run has changed. */
+function useHasCheckpoint(tab: TabHost): boolean {
+  const [has, setHas] = useState(false);
+  useEffect(() => {
+    let left = false;
+    const look = (): void => {
+      tab.hasCheckpoint().then(
+        (found) => left || setHas(found),
+        // The tab is closed: it says so itself.
+        () => {},
+      );
+    };
+    look();
+    const stop = tab.onEvent(({ kind }) => void (kind === "status" && look()));
+    return () => {
+      left = true;
+      stop();
+    };
+  }, [tab]);
+  return has;
+}
+
 function Checkpoints({ say, busy, tab, work }: CheckpointProps): JSX.Element {
+  const isKept = useHasCheckpoint(tab);
   const save = (): Promise<void> =>
     work(say("loading"), async () => {
       const { name, zip } = await tab.exportCheckpoint();
@@ -121,7 +144,13 @@ function Checkpoints({ say, busy, tab, work }: CheckpointProps): JSX.Element {
     <section class="pg-panel" aria-labelledby="pg-checkpoints">
       <h2 id="pg-checkpoints">{say("model.checkpointTitle")}</h2>
       <div class="pg-buttons">
-        <button type="button" class="pg-button pg-primary" disabled={busy} onClick={() => void save()}>
+        <button
+          type="button"
+          class="pg-button pg-primary"
+          disabled={busy || !isKept}
+          {...(isKept ? {} : { "aria-describedby": "pg-no-checkpoint" })}
+          onClick={() => void save()}
+        >
           {say("model.export")}
         </button>
         <label class="pg-button">
@@ -138,6 +167,11 @@ function Checkpoints({ say, busy, tab, work }: CheckpointProps): JSX.Element {
           />
         </label>
       </div>
+      {!isKept && (
+        <p class="pg-hint" id="pg-no-checkpoint">
+          {say("model.nothingKept")}
+        </p>
+      )}
       <p class="pg-hint">{say("model.exportHint")}</p>
       <p class="pg-hint">{say("model.importHint")}</p>
     </section>

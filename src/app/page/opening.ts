@@ -4,6 +4,7 @@ import { acceptsKey, faultOf, type PageBackend, readSetting, servedBackend, tabB
 import { findObstacle } from "./environment.tsx";
 import { keepKey } from "./preferences.ts";
 import { RunFeed } from "./run_feed.ts";
+import { keepScreenOn } from "./screen_wake_lock.ts";
 
 /** How far the page has come in finding what it talks to. */
 export type Opening =
@@ -21,7 +22,9 @@ export async function openTabHere(setting: PageSetting): Promise<Opening> {
   try {
     const obstacle = await findObstacle();
     if (obstacle !== null) return { state: "blocked", fault: obstacle, setting };
-    return opened(await tabBackend(setting));
+    const backend = await tabBackend(setting);
+    if (backend.tab !== null) keepScreenOn(backend.tab);
+    return opened(backend);
   } catch (thrown) {
     return { state: "blocked", fault: faultOf(thrown), setting };
   }

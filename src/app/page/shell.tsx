@@ -8,6 +8,7 @@ import { type AddressSecrets, applyLanguage, applyTheme, preferredLanguage, pref
 import { useRelay } from "./relay_panel.tsx";
 import { type Place, placeOf, type Section } from "./routes.ts";
 import { SectionView } from "./section_view.tsx";
+import { Standstill } from "./standstill.tsx";
 import { textsOf } from "./texts.ts";
 
 /** Sections that a page shows, by what it talks to. */
@@ -77,6 +78,7 @@ export function Shell({ secrets }: { secrets: AddressSecrets }): JSX.Element {
             }}
           />
         )}
+        {opening.state === "open" && opening.backend.tab !== null && <Standstill tab={opening.backend.tab} say={say} />}
         {opening.state === "open" && (
           <SectionView
             place={place}

@@ -94,6 +94,12 @@ export class RunTransfer {
     return target;
   }
 
+  /** True when the run that is shown has a checkpoint; a damaged one counts, since its export says what is wrong. */
+  async hasCheckpoint(): Promise<boolean> {
+    const { shown } = this.control;
+    return shown !== null && (await new RunFolder(this.files, runFolderOf(shown.experiment)).hasCheckpoint());
+  }
+
   /** The newest checkpoint of the run that is shown. @throws FormatError "no_checkpoint" */
   async exportCheckpoint(): Promise<TabArchive> {
     const record = this.shown();

@@ -23,7 +23,9 @@ export interface TabOptions {
 /** What the page is told of. */
 export type TabEvent =
   | { readonly kind: "status"; readonly status: RunStatus }
-  | { readonly kind: "said"; readonly line: string };
+  | { readonly kind: "said"; readonly line: string }
+  /** A run was at work when the tab was frozen or its computer slept; it goes on now. */
+  | { readonly kind: "stood_still"; readonly ms: number };
 
 /** The whole system in this tab, seen from its page. */
 export interface TabHost {
@@ -39,6 +41,8 @@ export interface TabHost {
   onEvent(told: (event: TabEvent) => void): () => void;
   /** Keeps a model folder that a person brought; returns the path that `model.path` takes. @throws FormatError */
   importModel(name: string, files: readonly TabFile[]): Promise<string>;
+  /** True when the run that is shown has a checkpoint. */
+  hasCheckpoint(): Promise<boolean>;
   /** The newest checkpoint of the run that is shown, a Hugging Face folder. @throws FormatError "no_checkpoint" */
   exportCheckpoint(): Promise<TabArchive>;
   /** Puts a checkpoint that a tab exported in its run's place, to be resumed. @throws FormatError */
@@ -135,6 +139,10 @@ class TabPage implements TabHost {
     return this.call("importModel", name, files);
   }
 
+  hasCheckpoint(): Promise<boolean> {
+    return this.call("hasCheckpoint");
+  }
+
   exportCheckpoint(): Promise<TabArchive> {
     return this.call("exportCheckpoint");
   }
@@ -178,6 +186,8 @@ class TabPage implements TabHost {
       this.tell({ kind: "status", status: report.status });
     } else if (report.kind === "tab_said") {
       this.tell({ kind: "said", line: report.line });
+    } else if (report.kind === "tab_stood_still") {
+      this.tell({ kind: "stood_still", ms: report.ms });
     } else {
       const call = this.waiting.get(report.id);
       this.waiting.delete(report.id);

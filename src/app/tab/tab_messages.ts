@@ -34,6 +34,7 @@ export interface TabArchive {
 /** What the page asks of the worker beside HTTP, with what it answers. */
 export interface TabCalls {
   importModel: { args: readonly [name: string, files: readonly TabFile[]]; result: string };
+  hasCheckpoint: { args: readonly []; result: boolean };
   exportCheckpoint: { args: readonly []; result: TabArchive };
   importCheckpoint: { args: readonly [zip: Uint8Array]; result: null };
   exportRun: { args: readonly []; result: TabArchive };
@@ -58,5 +59,7 @@ export type TabReport =
   | { readonly kind: "tab_failed"; readonly error: RunFault }
   | { readonly kind: "tab_status"; readonly status: RunStatus }
   | { readonly kind: "tab_said"; readonly line: string }
+  /** A run was at work when the tab was frozen or its computer slept; it goes on now. */
+  | { readonly kind: "tab_stood_still"; readonly ms: number }
   | { readonly kind: "tab_result"; readonly id: number; readonly value: unknown }
   | { readonly kind: "tab_refused"; readonly id: number; readonly error: RunFault };

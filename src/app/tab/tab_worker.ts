@@ -3,9 +3,11 @@ import type { GatewayApp } from "../../../gateway/app.ts";
 import { servePort } from "../../../gateway/serve_port.ts";
 import { hex } from "../../core/clock.ts";
 import { asLeydenError } from "../../core/errors.ts";
+import { awakeClock } from "../../platform/awake_clock.ts";
 import { openWasmSqlite } from "../../platform/wasm_sqlite.ts";
 import type { AgentStart } from "../../schema/agent_worker.ts";
 import type { PageAssets } from "../../schema/page_assets.ts";
+import { isAtWork } from "../../schema/run_control.ts";
 import { RunTransfer } from "./run_transfer.ts";
 import { TabControl } from "./tab_control.ts";
 import { takeTabLock } from "./tab_lock.ts";
@@ -62,6 +64,9 @@ async function open({ assets, port: pagePort, continues, agents, gatewayUrl }: T
     };
     const control = new TabControl(parts);
     control.onChange(() => send({ kind: "tab_status", status: control.status() }));
+    awakeClock.onStandstill((ms) => {
+      if (isAtWork(control.status().phase)) send({ kind: "tab_stood_still", ms });
+    });
     await control.open();
     servePort(answers, pagePort);
     send({ kind: "tab_ready", key, status: control.status() });
@@ -76,6 +81,7 @@ async function open({ assets, port: pagePort, continues, agents, gatewayUrl }: T
 function callsOf(control: TabControl, transfer: RunTransfer): Calls {
   return {
     importModel: (name, files) => transfer.importModel(name, files),
+    hasCheckpoint: () => transfer.hasCheckpoint(),
     exportCheckpoint: () => transfer.exportCheckpoint(),
     importCheckpoint: async (zip) => {
       await transfer.importCheckpoint(zip);
