@@ -5,7 +5,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { complaintsOf } from "./support/chromium.ts";
 import { type PageSite, servePage } from "./support/page_site.ts";
 import { freeze, hide, launchPlainChromium, type PlainChromium } from "./support/plain_chromium.ts";
+import type { ProgramResult, ProgramRun } from "./support/programs_entry.ts";
 import { finished, runMs, startRun, stateOf } from "./support/run_actions.ts";
+import { serveTab, type TabSite } from "./support/tab_site.ts";
 
 /** Longer than an agent may take; a standstill of which nobody is told is shorter than 5 s. */
 const frozenMs = 12_000;
@@ -13,17 +15,20 @@ const limits = { "rollout.timeoutSeconds": 10, "rollout.silenceSeconds": 10 };
 const small = { "train.tasksPerUpdate": 2, "train.groupSize": 4 };
 
 let site: PageSite;
+let programs: TabSite;
 let browser: PlainChromium;
 let page: Page;
 let complaints: string[];
 
 beforeAll(async () => {
   [site, browser] = await Promise.all([servePage(), launchPlainChromium()]);
+  programs = await serveTab("test/page/support/programs_entry.ts");
   complaints = complaintsOf(browser.context);
 });
 afterAll(async () => {
   await browser?.close();
   await site?.close();
+  await programs?.close();
 });
 beforeEach(async () => {
   page = await browser.context.newPage();
@@ -71,6 +76,31 @@ describe("a page that nobody looks at", () => {
     await lists("state=failed", 0);
     await lists("state=succeeded&mode=train", 16);
     expect(complaints).toEqual([]);
+  });
+
+  it("leaves what it stood still out of the limits that its agents set themselves", async () => {
+    await page.goto(programs.url);
+    await page.waitForFunction(() => "runProgram" in globalThis);
+    await hide(page);
+    const source = `
+      const begin = Date.now();
+      const tell = (what) => console.log(what, Date.now() - begin);
+      const cleared = setTimeout(() => tell("never"), 5_000);
+      setTimeout(() => tell("timer"), 5_000);
+      AbortSignal.timeout(5_000).addEventListener("abort", ({ target }) => tell(target.reason.name));
+      setTimeout(() => clearTimeout(cleared), 4_900);`;
+    const running = page.evaluate(
+      (asked) => (globalThis as unknown as { runProgram(asked: ProgramRun): Promise<ProgramResult> }).runProgram(asked),
+      { source },
+    );
+    await page.waitForTimeout(1_500);
+    await freeze(page, 8_000);
+    const result = await running;
+    expect(result).toMatchObject({ code: 0, signal: null });
+    const lines = result.stdout.trim().split("\n");
+    expect(lines.map((line) => line.split(" ")[0]).sort()).toEqual(["TimeoutError", "timer"]);
+    // At most a second of the eight counts; without that they would be over after some nine.
+    for (const line of lines) expect(Number(line.split(" ")[1])).toBeGreaterThan(11_000);
   });
 
   it("keeps the screen on while a run is at work and somebody looks", async () => {
