@@ -162,8 +162,9 @@ async function goThrough(page: Page, { lesson, texts }: PublishedLesson, languag
   await page.getByText(`${lesson.exercises.length} / ${lesson.exercises.length}`).waitFor();
 }
 
-describe.each(lessonLanguages)("the lessons in %s", (language) => {
-  it.each(lessons)("$lesson.id can be completed", { timeout: 900_000 }, async (published) => {
+describe.each(lessons)("lesson $lesson.id", (published) => {
+  // Both languages at once: while the agents of one wait, the other computes.
+  it.concurrent.each(lessonLanguages)("can be completed in %s", { timeout: 900_000 }, async (language) => {
     const context = await browser.newContext({ locale: locales[language], viewport: { width: 1100, height: 900 } });
     const page = await context.newPage();
     const problems = complaintsOf(context);
