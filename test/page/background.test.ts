@@ -12,7 +12,7 @@ import { serveTab, type TabSite } from "./support/tab_site.ts";
 /** Longer than an agent may take; a standstill of which nobody is told is shorter than 5 s. */
 const frozenMs = 12_000;
 const limits = { "rollout.timeoutSeconds": 10, "rollout.silenceSeconds": 10 };
-const small = { "train.tasksPerUpdate": 2, "train.groupSize": 4 };
+const small = { "train.tasksPerUpdate": 2, "train.groupSize": 4, "eval.tasks": 8 };
 
 let site: PageSite;
 let programs: TabSite;
@@ -67,6 +67,7 @@ describe("a page that nobody looks at", () => {
     await hide(page);
     await page.waitForTimeout(1_000);
     await freeze(page, frozenMs);
+    await page.bringToFront();
     const line = page.getByText("This page stood still for");
     await line.waitFor();
     const seconds = Number(/for (\d+) s:/.exec((await line.textContent()) ?? "")?.[1]);
