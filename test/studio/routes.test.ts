@@ -243,6 +243,25 @@ describe("changes", () => {
     });
   });
 
+  it("come at once when the run is not where the reader knows it to be", async () => {
+    const control = {
+      status: () => ({ phase: "finished", update: 2 }) as RunStatus,
+      onChange: () => () => {},
+    } as unknown as RunControl;
+    const made = new StudioWorld({ control });
+    const cursor = await made.store.seq();
+    const ask = (known: string) => made.get(`changes?after=${cursor}&wait_seconds=20&known=${known}`);
+    for (const known of ["running:2", "running:1", ""]) {
+      expect((await ask(known)).body).toMatchObject({ cursor, status: { phase: "finished", update: 2 } });
+    }
+    let isAnswered = false;
+    void ask("finished:2").then(() => {
+      isAnswered = true;
+    });
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(isAnswered).toBe(false);
+  });
+
   it("come when the run's status changes", async () => {
     let tell = () => {};
     const status = { phase: "running" } as RunStatus;

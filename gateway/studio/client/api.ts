@@ -1,6 +1,7 @@
 import type { DeviceTimeline } from "../../../src/schema/device_timeline.ts";
 import type { ExperimentConfig } from "../../../src/schema/experiment.ts";
 import type { SummarySort } from "../../../src/schema/rollout_summary.ts";
+import type { RunStatus } from "../../../src/schema/run_control.ts";
 import type { GroupCredit, MetricsRecord, RunName } from "../../../src/schema/studio.ts";
 import type {
   ForkRequest,
@@ -51,8 +52,8 @@ export interface StudioApi {
   group(id: string): Promise<GroupCredit>;
   regrade(rollout: string, reward: number): Promise<StudioRegrade>;
   timeline(after: number): Promise<DeviceTimeline>;
-  /** Waits for something to happen after `after`; -1 answers at once. */
-  changes(after: number, signal: AbortSignal): Promise<StudioChanges>;
+  /** Waits for something to happen after `after`, or for a status other than `known`; -1 answers at once. */
+  changes(after: number, known: RunStatus | null, signal: AbortSignal): Promise<StudioChanges>;
   /** The run as one file. */
   report(): Promise<Blob>;
 }

@@ -1,3 +1,4 @@
+import { knownStatus } from "../../../src/schema/known_status.ts";
 import type { StudioApi, TableFilters } from "./api.ts";
 import { StudioError } from "./api.ts";
 
@@ -50,8 +51,14 @@ export function httpApi(send: StudioFetch): StudioApi {
     group: (id) => read(`groups/${part(id)}`),
     regrade: (rollout, reward) => post(`rollouts/${part(rollout)}/reward`, { reward }),
     timeline: (after) => read(`timeline?after=${after}`),
-    changes: (after, signal) =>
-      read(`changes?after=${after}${after < 0 ? "" : `&wait_seconds=${waitSeconds}`}`, { signal }),
+    changes: (after, known, signal) => {
+      const query = new URLSearchParams({ after: String(after) });
+      if (after >= 0) {
+        query.set("wait_seconds", String(waitSeconds));
+        query.set("known", knownStatus(known));
+      }
+      return read(`changes?${query}`, { signal });
+    },
     report: async () => (await ask("report")).blob(),
   };
 }

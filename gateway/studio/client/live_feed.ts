@@ -42,7 +42,7 @@ export class LiveFeed {
     let cursor = -1;
     while (!signal.aborted) {
       try {
-        const changes = await this.api.changes(cursor, signal);
+        const changes = await this.api.changes(cursor, this.status, signal);
         const isNew = cursor >= 0;
         cursor = changes.cursor;
         const told = changes.rollouts.length > 0 || changes.updated || !this.connected;

@@ -65,7 +65,7 @@ export function snapshotApi(snapshot: StudioSnapshot): StudioApi {
     },
     regrade: refused,
     timeline: async () => snapshot.timeline,
-    changes: (after, signal) =>
+    changes: (after, _, signal) =>
       after < 0
         ? Promise.resolve({ cursor: 0, rollouts: [], updated: false, status: snapshot.run.status })
         : new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true })),

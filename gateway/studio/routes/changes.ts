@@ -1,3 +1,4 @@
+import { knownStatus } from "../../../src/schema/known_status.ts";
 import type { StudioChanges } from "../../../src/schema/studio_api.ts";
 import { queryOf } from "../../context.ts";
 import type { Routes } from "../../http/routes.ts";
@@ -39,7 +40,10 @@ export function addChangesRoute(routes: Routes, studio: Studio): void {
     }
     const seconds = Math.min(longestWaitSeconds, Math.max(0, queryInteger(query, "wait_seconds", 0)));
     const signal = gateway.calls.signalOf(c.req.raw);
-    if (seconds > 0) await waitForChange(studio, after, seconds, signal);
+    // The status may have changed between two questions, without an event that the cursor would stand before.
+    const known = query.get("known");
+    const isNews = known !== null && known !== knownStatus(status());
+    if (seconds > 0 && !isNews) await waitForChange(studio, after, seconds, signal);
     const entries = await gateway.store.log(after, changesAtOnce);
     const changes: StudioChanges = {
       cursor: entries.at(-1)?.seq ?? after,

@@ -1,4 +1,5 @@
 import { LeydenError } from "../../core/errors.ts";
+import { knownStatus } from "../../schema/known_status.ts";
 import type { ControlRequest, ExperimentChoice, RunFault, RunStatus } from "../../schema/run_control.ts";
 import type { StudioChanges, StudioRun } from "../../schema/studio_api.ts";
 import { faultIn, faultOf, type PageBackend } from "./backend.ts";
@@ -91,7 +92,8 @@ export class RunFeed {
     let cursor = -1;
     while (!this.stop.signal.aborted) {
       try {
-        const news = await this.read<StudioChanges>(`changes?after=${cursor}&wait_seconds=${waitSeconds}`);
+        const known = cursor < 0 ? "" : `&known=${knownStatus(this.current.status)}`;
+        const news = await this.read<StudioChanges>(`changes?after=${cursor}&wait_seconds=${waitSeconds}${known}`);
         const isNews = cursor < 0 || (news.status === null ? news.updated : this.isOther(news.status));
         cursor = news.cursor;
         await this.readAnew(news.status);

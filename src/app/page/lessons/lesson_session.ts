@@ -1,6 +1,7 @@
 /** One learner's way through a lesson: runs, answers, verdicts. It outlives the view, which may be mounted anew. */
 
 import { LeydenError } from "../../../core/errors.ts";
+import { knownStatus } from "../../../schema/known_status.ts";
 import type { Exercise, Lesson, LessonExperiment, LessonRun, LessonRuns, Verdict } from "../../../schema/lesson.ts";
 import { lessonGroupsSchema } from "../../../schema/lesson.ts";
 import type { RunFault, RunStatus } from "../../../schema/run_control.ts";
@@ -142,12 +143,13 @@ export class LessonSession {
 
   /** Until the run is over; false when it was stopped. @throws LeydenError when it failed */
   private async follow(key: string): Promise<boolean> {
+    let status: RunStatus | null = null;
     for (let cursor = -1; ; ) {
-      const news = await this.read<{ cursor: number; status: RunStatus | null }>(
-        `/studio/api/changes?after=${cursor}&wait_seconds=${waitSeconds}`,
+      const news: { cursor: number; status: RunStatus | null } = await this.read(
+        `/studio/api/changes?after=${cursor}&wait_seconds=${waitSeconds}&known=${knownStatus(status)}`,
       );
       cursor = news.cursor;
-      const { status } = news;
+      status = news.status;
       if (status === null) return false;
       const known = this.state.active?.update ?? 0;
       const isKnown = status.update === known;
