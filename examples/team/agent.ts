@@ -58,6 +58,7 @@ async function report(job: Job): Promise<string> {
   return say(planner, chat, resultsMessage(results), 28);
 }
 
+// As a stream: a worker of a tab has standard input, but no file for it.
 let given = "";
 for await (const part of process.stdin.setEncoding("utf8")) given += part;
 console.log(await report(JSON.parse(given)));

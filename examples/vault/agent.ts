@@ -23,6 +23,7 @@ async function explore(vault: Vault): Promise<string> {
   return `I found no code in ${maxCalls} calls.`;
 }
 
+// As a stream: a worker of a tab has standard input, but no file for it.
 let given = "";
 for await (const part of process.stdin.setEncoding("utf8")) given += part;
 console.log(await explore(JSON.parse(given)));

@@ -60,7 +60,7 @@ export interface StudioSource {
   metrics(after: number, run?: string): Promise<MetricsRecord[]>;
   /** Runs beside this one, newest first. */
   runs(): Promise<RunName[]>;
-  /** The configuration of another run. @throws FormatError "run_missing" */
+  /** The configuration of another run; null where it kept none. @throws FormatError "run_missing", "run_config" */
   configOf(run: string): Promise<ExperimentConfig | null>;
   /** Update that trained each group, by group. */
   updates(): Promise<ReadonlyMap<string, number>>;
