@@ -22,6 +22,8 @@ export interface DemoRequest {
   measured(summary: SuccessSummary): void;
   progress(finished: number, total: number): void;
   say(line: string): void;
+  /** The demo is stopped in its page. */
+  stop(): void;
 }
 
 /** The demo's last line. */

@@ -52,7 +52,7 @@ async function runAgents(
   try {
     // Only now: a run that cannot start, for want of its model say, leaves its folder free.
     await folder.writeConfig(config);
-    steering?.opened((await session.engine.info()).adapter, start.state.update);
+    steering?.opened((await session.engine.info()).adapter, start.state.update, start.state.version);
     const reporter = watch.watch(steering?.watch(request.reporter) ?? request.reporter);
     const told = (line: MetricsLine): void => {
       lastLine = line;
@@ -68,7 +68,12 @@ async function runAgents(
     steering?.finished();
     await request.linger?.();
     return result;
+  } catch (thrown) {
+    // Pages are told while the gateway still answers.
+    steering?.finished(thrown);
+    throw thrown;
   } finally {
+    steering?.released();
     await closeRun(telemetry, session);
   }
 }
@@ -80,7 +85,7 @@ function openRunSession(
   { state, modelFolder, optimizerFolder }: StartingPoint,
   lastLine: () => MetricsLine,
 ): Promise<Session> {
-  const { config, configFolder, runFolder, say, port, key, script, gatewayParts } = request;
+  const { config, configFolder, runFolder, say, port, key, script, gatewayParts, farewell } = request;
   return openSession(host, {
     config,
     configFolder,
@@ -94,6 +99,7 @@ function openRunSession(
     ...(port === undefined ? {} : { port }),
     ...(key === undefined ? {} : { key }),
     ...(script === undefined ? {} : { script }),
+    ...(farewell === undefined ? {} : { farewell }),
     gatewayParts: (...parts) => ({ runMetrics: lastLine, ...gatewayParts?.(...parts) }),
     beforeAgents: async (store) => {
       // Only now that the store is ours: another process may be at work on this run.

@@ -31,6 +31,8 @@ export interface RunRequest {
   gatewayParts?(store: Store, engine: Engine, tokenBytes: TokenBytes): GatewayParts;
   /** Told where the gateway is, once it answers. */
   served?(url: string): void;
+  /** The gateway answers until it resolves, when the run and its agents have ended. */
+  farewell?(): Promise<void>;
   /** Called when all updates are done: until it resolves, the trained model answers calls. */
   linger?(): Promise<void>;
   /** Says where the time to the first update went; default true. What a program did before its run counts in it. */

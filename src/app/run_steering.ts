@@ -1,4 +1,4 @@
-import { asLeydenError } from "../core/errors.ts";
+import { asLeydenError, CancelledError } from "../core/errors.ts";
 import type { LoopReporter } from "../experiment/loop.ts";
 import { RunGate } from "../experiment/run_gate.ts";
 import type { ExperimentConfig } from "../schema/experiment.ts";
@@ -31,6 +31,8 @@ export class RunSteering implements RunControl {
   readonly gate: RunGate;
   /** What the run failed of; null while it has not. */
   fault: unknown = null;
+  /** True once somebody has waited for news of it. */
+  wasWatched = false;
   private readonly stopping = new AbortController();
   private readonly told = new Set<() => void>();
   private current: RunStatus;
@@ -44,6 +46,8 @@ export class RunSteering implements RunControl {
       experiment,
       update: 0,
       updates: config.train.updates,
+      version: 0,
+      modelOpen: false,
       config,
       adapter: "",
       runtime,
@@ -89,19 +93,20 @@ export class RunSteering implements RunControl {
 
   async stop(): Promise<void> {
     this.require([...alive, "stopping"], "be stopped", "It has ended already.");
-    this.change({ phase: "stopping" });
+    this.change({ phase: "stopping", modelOpen: false });
     this.stopping.abort();
     await this.end;
   }
 
   onChange(told: () => void): () => void {
+    this.wasWatched = true;
     this.told.add(told);
     return () => this.told.delete(told);
   }
 
-  /** The host's side: everything is open, after `update` updates of an earlier start. */
-  opened(adapter: string, update: number): void {
-    this.change({ adapter, update });
+  /** The host's side: everything is open, after `update` updates of an earlier start, which made `version` of the policy. */
+  opened(adapter: string, update: number, version: number): void {
+    this.change({ adapter, update, version, modelOpen: !this.stopping.signal.aborted });
     this.settle(this.gate.isShut ? "paused" : "running");
   }
 
@@ -110,9 +115,9 @@ export class RunSteering implements RunControl {
     this.change({ startup });
   }
 
-  /** The host's side: the loop has ended, by itself, by `stop`, or by an error. */
+  /** The host's side: the loop has ended, by itself, by `stop` or the host's own signal, or by an error. */
   finished(fault: unknown = null): void {
-    const isStopped = this.stopping.signal.aborted;
+    const isStopped = this.stopping.signal.aborted || fault instanceof CancelledError;
     this.fault = isStopped ? null : fault;
     const error = this.fault === null ? null : asLeydenError(this.fault).toJSON();
     this.change({ phase: error !== null ? "failed" : isStopped ? "stopped" : "finished", error });
@@ -120,9 +125,17 @@ export class RunSteering implements RunControl {
     this.ended();
   }
 
+  /** The host's side: the model answers no more. */
+  released(): void {
+    if (this.current.modelOpen) this.change({ modelOpen: false });
+  }
+
   /** The reporter, with its updates counted here. */
   watch(reporter: LoopReporter): LoopReporter {
-    return watchUpdates(reporter, (line) => this.change({ update: Number(line.step ?? this.current.update) }));
+    return watchUpdates(reporter, ({ step, version }) => {
+      const { current } = this;
+      this.change({ update: Number(step ?? current.update), version: Number(version ?? current.version) });
+    });
   }
 
   /** The phase after something that may have been overtaken by the run's end. */

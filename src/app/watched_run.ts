@@ -12,16 +12,22 @@ export interface WatchedRun {
   readonly configFolder: string;
   readonly runFolder: string;
   say(line: string): void;
+  /** Stops the program whose run it is: the run was stopped in a page. */
+  stop(): void;
 }
+
+/** How long a page that follows the run has to learn how it ended: two questions, and its rest between them. */
+const farewellMs = 1_500;
 
 /** What a run is asked for beyond training: the studio at its gateway's address, which is said once it is there. */
 export function watchedRun(
   platform: HostPlatform,
-  { config, configFolder, runFolder, say }: WatchedRun,
-): Required<Pick<RunRequest, "key" | "steering" | "gatewayParts" | "served">> {
-  const { files, entropy, runtime } = platform;
+  { config, configFolder, runFolder, say, stop }: WatchedRun,
+): Required<Pick<RunRequest, "key" | "steering" | "gatewayParts" | "served" | "farewell">> {
+  const { files, entropy, runtime, clock } = platform;
   const key = hex(entropy.bytes(24));
   const steering = new RunSteering({ runtime, experiment: configFolder, config });
+  steering.signal.addEventListener("abort", () => stop());
   const name = runFolder.split(/[/\\]/).findLast((part) => part !== "") ?? runFolder;
   return {
     key,
@@ -32,6 +38,9 @@ export function watchedRun(
       page: pageFiles(platform, { kind: "run", needsKey: true, room: false }),
     }),
     served: (url) => say(`Studio: ${studioAddress(url, key)}`),
+    farewell: async () => {
+      if (steering.wasWatched) await clock.sleep(farewellMs);
+    },
   };
 }
 

@@ -42,6 +42,8 @@ export interface CommandContext {
    * never calls this is ended by the first.
    */
   stopSignal(): AbortSignal;
+  /** Stops the command as the first SIGINT does: what a page's Stop is. */
+  stop(): void;
 }
 
 /** A command of the program: one file in this folder exports one as `command`. */

@@ -32,6 +32,7 @@ async function demo(context: CommandContext): Promise<number> {
     runFolder: platform.files.absolute(args.text("out") ?? platform.files.join("runs", `demo-${stamp}`)),
     overrides: args.list("set"),
     signal: context.stopSignal(),
+    stop: context.stop,
     reporter: table,
     phase: say,
     measured: (summary) => say(`  ${successText(summary)}`),

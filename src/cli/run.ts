@@ -23,18 +23,25 @@ const signalNumbers = { SIGINT: 2, SIGTERM: 15 } as const;
 
 /**
  * SIGINT and SIGTERM end the program in order, with the agents it started; once a command has asked for the signal, the
- * first one only aborts that. Returns what `stopSignal` of the context is.
+ * first one only aborts that. Returns what the context has of it.
  */
-function handleStop(terminal: Terminal): () => AbortSignal {
+function handleStop(terminal: Terminal): Pick<CommandContext, "stopSignal" | "stop"> {
   const exit = (name: "SIGINT" | "SIGTERM") => terminal.exit(128 + signalNumbers[name]);
   let controller: AbortController | undefined;
   terminal.onStop((name) => {
     if (controller === undefined || controller.signal.aborted) exit(name);
     else controller.abort(name);
   });
-  return () => {
+  const stopSignal = (): AbortSignal => {
     controller ??= new AbortController();
     return controller.signal;
+  };
+  return {
+    stopSignal,
+    stop() {
+      stopSignal();
+      controller?.abort("SIGINT");
+    },
   };
 }
 
@@ -47,7 +54,7 @@ function contextOf(platform: HostPlatform, args: Args): CommandContext {
     print: (line) => terminal.out(`${line}\n`),
     printJson: (value) => terminal.out(`${JSON.stringify(value)}\n`),
     note: (line) => terminal.err(`${line}\n`),
-    stopSignal: handleStop(terminal),
+    ...handleStop(terminal),
   };
 }
 

@@ -60,7 +60,8 @@ async function train(context: CommandContext): Promise<number> {
   };
   const keepsReward = args.flag("resume") && !namesReward(args);
   const config = keepsReward ? await withKeptReward(platform.files, runFolder, given.config, say) : given.config;
-  const watched = watchedRun(platform, { config, configFolder: folder, runFolder, say });
+  const { stop } = context;
+  const watched = watchedRun(platform, { config, configFolder: folder, runFolder, say, stop });
   const result = await runExperiment(platform, {
     ...{ config, configFolder: folder, runFolder, ...watched },
     resume: args.flag("resume"),
@@ -71,8 +72,7 @@ async function train(context: CommandContext): Promise<number> {
     say,
   }).catch(async (thrown: unknown) => {
     table.clear();
-    const isStopped = signal.aborted || watched.steering.signal.aborted;
-    if (isStopped && thrown instanceof CancelledError) note(await whereItStands(context, runFolder));
+    if (signal.aborted && thrown instanceof CancelledError) note(await whereItStands(context, runFolder));
     throw thrown;
   });
   if (context.json) context.printJson(result);

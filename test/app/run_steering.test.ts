@@ -67,6 +67,20 @@ describe("RunSteering", () => {
     });
   });
 
+  it("has stopped, not failed, where the host's own signal has ended it", () => {
+    const { steering, phases } = steered();
+    steering.opened("", 0);
+    steering.finished(new CancelledError("The run"));
+    expect([phases.at(-1), steering.status().error]).toEqual(["stopped", null]);
+  });
+
+  it("knows whether somebody has ever waited for news", () => {
+    const steering = new RunSteering({ runtime: "node", experiment: "calc", config });
+    expect(steering.wasWatched).toBe(false);
+    steering.onChange(() => {})();
+    expect(steering.wasWatched).toBe(true);
+  });
+
   it("refuses by name what does not fit where it stands", async () => {
     const { steering } = steered();
     await expect(steering.pause()).rejects.toMatchObject({

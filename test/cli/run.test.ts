@@ -133,6 +133,18 @@ describe("stop signal", () => {
     expect(fake.exitCodes).toEqual([130]);
   });
 
+  it("comes from a page's Stop as from the first Ctrl+C", async () => {
+    let signal: AbortSignal | undefined;
+    const { code, err, fake } = await call(["cook"], async (context) => {
+      signal = context.stopSignal();
+      context.stop();
+      throw new CancelledError("Cooking");
+    });
+    expect({ code, err, aborted: signal?.aborted }).toEqual({ code: 2, err: "Stopped.\n", aborted: true });
+    fake.signal("SIGINT");
+    expect(fake.exitCodes).toEqual([130]);
+  });
+
   it("that cancels a command is no error to a person, and one to a program", async () => {
     const stopped = async (args: readonly string[]) => {
       const fake = fakePlatform({ args });

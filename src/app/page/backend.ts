@@ -1,4 +1,4 @@
-import { asLeydenError } from "../../core/errors.ts";
+import { asLeydenError, EnvironmentError } from "../../core/errors.ts";
 import type { PageAssets } from "../../schema/page_assets.ts";
 import { type PageSetting, pageSettingPath, plainPageSetting } from "../../schema/page_setting.ts";
 import type { RunFault } from "../../schema/run_control.ts";
@@ -29,13 +29,21 @@ export async function readSetting(): Promise<PageSetting> {
   return { ...plainPageSetting, ...((await response.json()) as Partial<PageSetting>) };
 }
 
-/** Asks the gateway that sent the page, which lies in the folder above it; `path` begins with "/". */
+/** Asks the gateway that sent the page, which lies in the folder above it; `path` begins with "/". @throws EnvironmentError "server_gone" */
 export function serverFetch(key: string | null): PageBackend["fetch"] {
   const root = new URL("..", pageBase());
-  return (path, init = {}) => {
+  return async (path, init = {}) => {
     const headers = new Headers(init.headers);
     if (key !== null) headers.set("authorization", `Bearer ${key}`);
-    return fetch(new URL(path.replace(/^\//, ""), root), { ...init, headers });
+    try {
+      return await fetch(new URL(path.replace(/^\//, ""), root), { ...init, headers });
+    } catch (cause) {
+      if (init.signal?.aborted) throw cause;
+      throw new EnvironmentError("server_gone", `${root.origin} does not answer.`, {
+        do: "Start its command again, and open the address that it prints.",
+        cause,
+      });
+    }
   };
 }
 

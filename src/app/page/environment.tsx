@@ -1,5 +1,6 @@
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
 import type { RunFault } from "../../schema/run_control.ts";
+import { faultText } from "./fault_texts.ts";
 import type { Say, TextKey } from "./texts.ts";
 
 /** Why this browser cannot train, as far as can be known before trying; null when it can. */
@@ -24,23 +25,36 @@ const explanations: Readonly<Record<string, Explanation>> = {
   device_memory: { title: "env.memory", why: "env.memoryWhat" },
   memory_budget: { title: "env.memory", why: "env.memoryWhat" },
   device_lost: { title: "env.lost", why: "env.lostWhat" },
+  server_gone: { title: "env.gone", why: "env.goneWhy" },
   second_tab: { title: "env.second", why: "env.secondWhy" },
 };
 
 const browserKeys: readonly TextKey[] = ["env.chrome", "env.linux", "env.firefox", "env.safari"];
 
+/** A fault's own words, which are English: alone where the page has none for its code, else below those. */
+function OwnWords({ fault, say }: { fault: RunFault; say: Say }): JSX.Element | null {
+  const { code, message, do: advice } = fault;
+  if (message === "") return null;
+  const told = faultText(code);
+  const words = <p lang="en">{`${message} ${advice}`.trim()}</p>;
+  if (told === null && explanations[code] === undefined) return words;
+  return (
+    <details class="pg-details" open={told?.exact === true}>
+      <summary>{say("fault.details")}</summary>
+      {words}
+    </details>
+  );
+}
+
 /** Says what is wrong and what to do, with the fault's own words below. */
 export function FaultNotice({ fault, say, retry }: { fault: RunFault; say: Say; retry?: () => void }): JSX.Element {
   const known = explanations[fault.code];
+  const why = known?.why ?? faultText(fault.code)?.text;
   return (
     <section class="pg-notice" role="alert">
       <h2>{say(known?.title ?? "env.failed")}</h2>
-      {known && <p>{say(known.why)}</p>}
-      {fault.message !== "" && (
-        <p>
-          {fault.message} {fault.do}
-        </p>
-      )}
+      {why && <p>{say(why)}</p>}
+      <OwnWords fault={fault} say={say} />
       {known?.browsers && (
         <>
           <p>{say("env.browsers")}</p>

@@ -31,11 +31,20 @@ export async function openTabHere(setting: PageSetting): Promise<Opening> {
 }
 
 /** Opens the server's run; null when it does not take the key. */
-export async function openServed(setting: PageSetting, key: string | null): Promise<Opening | null> {
+async function openServed(setting: PageSetting, key: string | null): Promise<Opening | null> {
   const backend = servedBackend(setting, key);
   if (setting.needsKey && (key === null || !(await acceptsKey(backend)))) return null;
   if (key !== null) keepKey(key);
   return opened(backend);
+}
+
+/** Opens the server's run with a key that was typed, or says why it cannot be asked; null when it does not take the key. */
+export async function openWithKey(setting: PageSetting, key: string): Promise<Opening | null> {
+  try {
+    return await openServed(setting, key);
+  } catch (thrown) {
+    return { state: "blocked", fault: faultOf(thrown), setting: null };
+  }
 }
 
 /** Finds out how the page is served, and opens what it talks to. */

@@ -3,7 +3,7 @@ import type { JSX } from "hono/jsx/dom/jsx-runtime";
 import { FaultNotice } from "./environment.tsx";
 import { Header } from "./header.tsx";
 import { LockedPage } from "./locked_page.tsx";
-import { type Opening, openPage, openServed, openTabHere } from "./opening.ts";
+import { type Opening, openPage, openTabHere, openWithKey } from "./opening.ts";
 import { type AddressSecrets, applyLanguage, applyTheme, preferredLanguage, preferredTheme } from "./preferences.ts";
 import { useRelay } from "./relay_panel.tsx";
 import { type Place, placeOf, type Section } from "./routes.ts";
@@ -72,7 +72,7 @@ export function Shell({ secrets }: { secrets: AddressSecrets }): JSX.Element {
             say={say}
             useTab={() => void openTabHere(opening.setting).then(setOpening)}
             open={async (key) => {
-              const served = await openServed(opening.setting, key);
+              const served = await openWithKey(opening.setting, key);
               if (served !== null) setOpening(served);
               return served !== null;
             }}

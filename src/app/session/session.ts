@@ -60,7 +60,10 @@ async function open(
   opened.push(() => codec.close());
   const app = openSessionGateway(platform, options, store, engine, codec);
   const served = await host.listen(app, { host: "127.0.0.1", port: options.port ?? 0 });
-  opened.push(() => served.close(drainMs));
+  opened.push(async () => {
+    await options.farewell?.();
+    await served.close(drainMs);
+  });
   const hooks = await loadHooks(load, config.rollout.hooks);
   const editedReward = new EditedReward(platform);
   opened.push(async () => editedReward.end());

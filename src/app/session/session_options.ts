@@ -29,6 +29,8 @@ export interface SessionOptions {
   readonly script?: readonly ScriptedReply[];
   /** What the gateway shows and steers besides answering calls. */
   gatewayParts?(store: Store, engine: Engine, tokenBytes: TokenBytes): GatewayParts;
+  /** The gateway answers until it resolves, when the agents have ended. */
+  farewell?(): Promise<void>;
   /** Runs before the first agent starts. */
   beforeAgents?(store: Store): Promise<void>;
   /** Tells the person one line. */
