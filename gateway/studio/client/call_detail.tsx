@@ -5,7 +5,7 @@ import { breakText } from "./call_list.tsx";
 import { CallTokens } from "./call_tokens.tsx";
 import { useStudio } from "./context.ts";
 import { Facts } from "./facts.tsx";
-import { ForkPanel } from "./fork_panel.tsx";
+import { ForkPanel, forkObstacle } from "./fork_panel.tsx";
 import { durationText, momentText, numberText } from "./format.ts";
 import { useLoaded } from "./loading.ts";
 import { contentText, Message } from "./message_view.tsx";
@@ -37,7 +37,7 @@ export function CallDetail(props: CallDetailProps): JSX.Element {
     if (call !== null) props.onShown();
   }, [call === null]);
   if (call === null) return <Notice loaded={loaded} />;
-  const canFork = run.can.fork && call.own;
+  const obstacle = forkObstacle(api, run, call);
   return (
     <article class="st-call" aria-labelledby="st-call-title">
       <h3 id="st-call-title">
@@ -50,13 +50,15 @@ export function CallDetail(props: CallDetailProps): JSX.Element {
         coloring={props.coloring}
         onColoring={props.onColoring}
         onWhole={() => setWhole(id)}
-        {...(canFork ? { onBranch: (at: number) => setBranch({ call: id, keep: call.promptTokens + at + 1 }) } : {})}
+        {...(obstacle === null
+          ? { onBranch: (at: number) => setBranch({ call: id, keep: call.promptTokens + at + 1 }) }
+          : {})}
       />
       <Delivered call={call} />
       <ForkPanel
         key={`${id} ${branch?.call === id ? branch.keep : ""}`}
         call={call}
-        canFork={canFork}
+        obstacle={obstacle}
         keep={branch?.call === id ? branch.keep : null}
         forks={props.forks.filter((fork) => fork.call === id)}
       />

@@ -1,10 +1,12 @@
 import { useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
 import type { ChatMessage } from "../../../src/schema/chat.ts";
-import type { ForkRequest, StudioCall, StudioFork } from "../../../src/schema/studio_api.ts";
+import type { ForkRequest, StudioCall, StudioFork, StudioRun } from "../../../src/schema/studio_api.ts";
+import type { StudioApi } from "./api.ts";
 import { useStudio } from "./context.ts";
 import { momentText, numberText } from "./format.ts";
 import { contentText, Message } from "./message_view.tsx";
+import type { TextKey } from "./texts.ts";
 import { scaleOf } from "./token_colors.ts";
 import { TokenText } from "./token_text.tsx";
 
@@ -13,20 +15,28 @@ const kinds: readonly Kind[] = ["same", "messages", "tokens"];
 
 export interface ForkPanelProps {
   readonly call: StudioCall;
-  readonly canFork: boolean;
+  /** Why the call cannot be asked again; null when it can. */
+  readonly obstacle: TextKey | null;
   /** Tokens to keep, where a token was chosen to go on from. */
   readonly keep: number | null;
   readonly forks: readonly StudioFork[];
 }
 
+/** Why a call cannot be asked again; null when a model is open that answers it. */
+export function forkObstacle(api: StudioApi, { can }: StudioRun, call: StudioCall): TextKey | null {
+  if (!api.isLive) return "fork.report";
+  if (!call.own) return "fork.foreign";
+  if (can.fork) return null;
+  return can.start ? "fork.closed" : "fork.record";
+}
+
 /** Asks a call again with changes, and shows what came of it. */
-export function ForkPanel({ call, canFork, keep, forks: known }: ForkPanelProps): JSX.Element | null {
+export function ForkPanel({ call, obstacle, keep, forks: known }: ForkPanelProps): JSX.Element {
   const { api, say } = useStudio();
   const [made, setMade] = useState<readonly StudioFork[]>([]);
   const [state, setState] = useState({ busy: false, error: "" });
   const seen = new Set(known.map((fork) => fork.id));
   const forks = [...known, ...made.filter((fork) => !seen.has(fork.id))].reverse();
-  if (!canFork && forks.length === 0) return null;
   const send = async (request: ForkRequest): Promise<void> => {
     setState({ busy: true, error: "" });
     try {
@@ -40,8 +50,8 @@ export function ForkPanel({ call, canFork, keep, forks: known }: ForkPanelProps)
   return (
     <details class="st-more st-fork" open={keep !== null || forks.length > 0}>
       <summary>{say("fork.title", { n: forks.length })}</summary>
-      <p class="st-hint">{say("fork.hint")}</p>
-      {canFork ? <ForkForm call={call} keep={keep} busy={state.busy} send={send} /> : null}
+      <p class="st-hint">{say(obstacle ?? "fork.hint", { endpoint: call.endpoint })}</p>
+      {obstacle === null ? <ForkForm call={call} keep={keep} busy={state.busy} send={send} /> : null}
       <p role="status" class="st-hint">
         {state.busy ? say("fork.busy") : ""}
       </p>

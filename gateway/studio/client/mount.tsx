@@ -1,6 +1,7 @@
 import { createRoot } from "hono/jsx/dom/client";
 import type { Clock } from "../../../src/core/clock.ts";
-import type { StudioSnapshot } from "../../../src/schema/studio_api.ts";
+import type { StudioRun, StudioSnapshot } from "../../../src/schema/studio_api.ts";
+import type { StudioApi } from "./api.ts";
 import type { StudioContext } from "./context.ts";
 import { httpApi, type StudioFetch } from "./http_api.ts";
 import { LiveFeed } from "./live_feed.ts";
@@ -16,6 +17,17 @@ export interface StudioOptions {
   clock: Clock;
   /** A finished run to show instead of asking. */
   static?: StudioSnapshot;
+}
+
+/** Reads the run anew whenever it has come to another phase: what may be asked of it is another then. */
+function followRun(api: StudioApi, feed: LiveFeed, first: StudioRun, show: (run: StudioRun) => void): void {
+  let phase = first.status?.phase;
+  feed.subscribe(({ status }) => {
+    if (status?.phase === phase) return;
+    phase = status?.phase;
+    // A gateway that does not answer is the feed's to say.
+    api.run().then(show, () => {});
+  });
 }
 
 /** Shows the studio in an element, which is its own until it is closed. Places within it are fragments "#/…". */
@@ -34,9 +46,14 @@ export function mountStudio(root: HTMLElement, o: StudioOptions): { close(): voi
   api.run().then(
     (run) => {
       if (isClosed) return;
-      feed = new LiveFeed(api, o.clock, run.status);
-      const shared: StudioContext = { api, run, feed, clock: o.clock, language: o.language, say };
-      tree.render(<StudioApp shared={shared} />);
+      const follows = new LiveFeed(api, o.clock, run.status);
+      feed = follows;
+      const show = (known: StudioRun): void => {
+        const shared: StudioContext = { api, run: known, feed: follows, clock: o.clock, language: o.language, say };
+        if (!isClosed) tree.render(<StudioApp shared={shared} />);
+      };
+      show(run);
+      followRun(api, follows, run, show);
     },
     (thrown: unknown) => {
       if (isClosed) return;
