@@ -2,6 +2,7 @@ import { useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
 import type { ControlRequest, ExperimentChoice, RunFault, RunPhase, RunStatus } from "../../schema/run_control.ts";
 import { FaultNotice } from "./environment.tsx";
+import { experimentText } from "./experiment_text.ts";
 import { RewardField } from "./reward_field.tsx";
 import { numberFields, startRequest, valueAt } from "./run_form.ts";
 import type { Say, TextKey } from "./texts.ts";
@@ -108,13 +109,13 @@ function SettingsForm({ say, choices, closed, ask }: SettingsProps): JSX.Element
           name="experiment"
           onChange={(event: Event) => setChosen((event.target as HTMLSelectElement).value)}
         >
-          {choices.map(({ id, title }) => (
-            <option key={id} value={id} selected={id === choice.id}>
-              {title}
+          {choices.map((offered) => (
+            <option key={offered.id} value={offered.id} selected={offered.id === choice.id}>
+              {experimentText(say, offered, "title")}
             </option>
           ))}
         </select>
-        <span class="pg-hint">{choice.summary}</span>
+        <span class="pg-hint">{experimentText(say, choice, "summary")}</span>
       </label>
       <div key={choice.id}>
         {numberFields.slice(0, 1).map((field) => (

@@ -16,6 +16,11 @@ const tables: Readonly<Record<Language, Readonly<Record<TextKey, string>>>> = { 
 /** Languages by their own names. */
 export const languageNames: Readonly<Record<Language, string>> = { en: "English", ko: "한국어" };
 
+/** True for the key of a text. */
+export function isTextKey(key: string): key is TextKey {
+  return Object.hasOwn(english, key);
+}
+
 /** The texts of a language. */
 export function textsOf(language: Language): Say {
   const table = tables[language];

@@ -5,8 +5,10 @@ import vaultConfig from "../../../examples/vault/config.json" with { type: "json
 import { ConfigError } from "../../core/errors.ts";
 import { didYouMean } from "../../core/nearest.ts";
 import { parseConfig } from "../../experiment/config.ts";
+import { lessonExperimentId } from "../../schema/lesson.ts";
 import type { ExperimentChoice } from "../../schema/run_control.ts";
 import { type ModelPreset, modelPresets } from "../model_presets.ts";
+import texts from "../page/texts.en.json" with { type: "json" };
 
 /** A module of an experiment, loaded when it is first needed. */
 type LoadModule = () => Promise<Record<string, unknown>>;
@@ -16,6 +18,8 @@ export interface TabExperiment {
   readonly id: string;
   readonly title: string;
   readonly summary: string;
+  /** The experiment that this one is for lessons, whose runs are in a place of their own; it is not offered. */
+  readonly lessonsOf?: string;
   /** As in the experiment's folder. */
   readonly config: unknown;
   /** Its model comes with the page as models/NAME. */
@@ -29,6 +33,15 @@ export interface TabExperiment {
 }
 
 const calc = { model: "calc", modules: { "./tasks.ts": () => import("../../../examples/calc/tasks.ts") } };
+
+const clerk = {
+  title: texts["experiment.clerk.title"],
+  summary: texts["experiment.clerk.summary"],
+  config: clerkConfig,
+  model: "clerk",
+  modules: { "./tasks.ts": () => import("../../../examples/lessons/clerk/tasks.ts") },
+  scripts: { "agent.ts": "agents/clerk.js" },
+};
 
 /** A configuration for programs outside the tab: their prompts are long, and nothing is trained. */
 const trialConfig = {
@@ -44,25 +57,18 @@ const trialConfig = {
 export const tabExperiments: readonly TabExperiment[] = [
   {
     id: "calc",
-    title: "Calculator agent",
-    summary: "An agent on the openai package answers word problems and learns to use its calculator.",
+    title: texts["experiment.calc.title"],
+    summary: texts["experiment.calc.summary"],
     config: calcConfig,
     ...calc,
     scripts: { "agent.ts": "agents/calc.js" },
   },
-  {
-    id: "clerk",
-    title: "A clerk with an adding machine",
-    summary: "The small agent of the lessons: two calls a task, and a model that learns within a minute.",
-    config: clerkConfig,
-    model: "clerk",
-    modules: { "./tasks.ts": () => import("../../../examples/lessons/clerk/tasks.ts") },
-    scripts: { "agent.ts": "agents/clerk.js" },
-  },
+  { id: "clerk", ...clerk },
+  { ...clerk, id: lessonExperimentId, lessonsOf: "clerk" },
   {
     id: "vault",
-    title: "Notes instead of a conversation",
-    summary: "An agent looks for a code in a vault of rooms; every call of its model is a chat of its own.",
+    title: texts["experiment.vault.title"],
+    summary: texts["experiment.vault.summary"],
     config: vaultConfig,
     model: "vault",
     modules: { "./tasks.ts": () => import("../../../examples/vault/tasks.ts") },
@@ -70,9 +76,8 @@ export const tabExperiments: readonly TabExperiment[] = [
   },
   {
     id: "team",
-    title: "A planner and its workers",
-    summary:
-      "One agent sends out up to six workers that talk to the model at the same time, and reports what they bring.",
+    title: texts["experiment.team.title"],
+    summary: texts["experiment.team.summary"],
     config: teamConfig,
     model: "team",
     modules: { "./tasks.ts": () => import("../../../examples/team/tasks.ts") },
@@ -80,8 +85,8 @@ export const tabExperiments: readonly TabExperiment[] = [
   },
   {
     id: "trial",
-    title: "Try a program of yours",
-    summary: "A tiny model with scripted replies answers a program on this computer, and what it asked is recorded.",
+    title: texts["experiment.trial.title"],
+    summary: texts["experiment.trial.summary"],
     config: trialConfig,
     ...calc,
     model: "trial",
@@ -102,10 +107,11 @@ export function tabExperiment(id: string): TabExperiment {
 
 /** The experiments as they are offered; `isKept` knows whether a run of an experiment is there to be continued. */
 export function tabChoices(isKept: (id: string) => Promise<boolean>): Promise<ExperimentChoice[]> {
+  const offered = tabExperiments.filter(({ lessonsOf }) => lessonsOf === undefined);
   return Promise.all(
-    tabExperiments.map(async ({ id, title, summary, config, model }) => {
-      const offered = { id, title, summary, config: parseConfig(config), modelFolder: `models/${model}` };
-      return { ...offered, resumable: await isKept(id) };
+    offered.map(async ({ id, title, summary, config, model }) => {
+      const choice = { id, title, summary, config: parseConfig(config), modelFolder: `models/${model}` };
+      return { ...choice, resumable: await isKept(id) };
     }),
   );
 }
