@@ -35,16 +35,23 @@ export function collectsEarly({ schedule, train }: ExperimentConfig): boolean {
 export class UpdateCollector {
   private readonly engine: Engine;
   private readonly parts = new Map<string, Promise<Part>>();
+  /** The last group's gradients have been asked for, or never will be. */
+  private asked: Promise<unknown> = Promise.resolve();
 
   constructor(engine: Engine) {
     this.engine = engine;
   }
 
-  /** Begins with the gradients of a finished group; `read` gets what happened in it. */
+  /**
+   * Begins with the gradients of a finished group, behind those of the groups before it, however long `read` takes to get
+   * what happened in it.
+   */
   collect(group: string, read: () => Promise<GroupRecord>, terms: UpdateTerms): void {
-    const part = read().then((record) => this.begin(record, terms));
+    const { asked } = this;
+    const record = read();
+    const part = Promise.allSettled([record, asked]).then(async () => this.begin(await record, terms));
     // Its failure comes to light when the step is taken.
-    part.catch(() => undefined);
+    this.asked = part.catch(() => undefined);
     this.parts.set(group, part);
   }
 

@@ -91,12 +91,19 @@ export class GroupSchedule<G> {
     this.remaining++;
   }
 
-  /** The oldest finished group that the next update can take for certain, to begin with its gradients; null for none. */
+  /**
+   * The group whose gradients come next; null for none yet. They are added up in the order of the groups' starts, lest
+   * the sum's last bits depend on who finished first: early for those before which none is at work, as far as the next
+   * update can take them for certain; for the others once all groups of the update are known.
+   */
   collectable(): G | null {
-    const candidate = this.open.find((g) => g.finished && !g.collected);
-    if (candidate === undefined) return null;
-    const batch = [...this.open.filter((g) => g.collected), candidate];
-    return batch.length <= this.batchSize && this.leavesNoneTooOld(batch) ? candidate.group : null;
+    const { collected } = this;
+    const batch = this.batch();
+    if (batch !== null) return batch[collected.length] ?? null;
+    const candidate = this.open[this.afterCollected];
+    if (candidate?.finished !== true) return null;
+    const chosen = [...collected, candidate];
+    return chosen.length <= this.batchSize && this.leavesNoneTooOld(chosen) ? candidate.group : null;
   }
 
   /** The gradients of a group are part of the next update from now on. */
@@ -107,11 +114,11 @@ export class GroupSchedule<G> {
 
   /** The groups of the next update, in order of their start; null while it must wait. */
   batch(): G[] | null {
-    const collected = this.open.filter((g) => g.collected);
-    const others = this.open.filter((g) => g.finished && !g.collected);
-    const chosen = new Set([...collected, ...others.slice(0, this.batchSize - collected.length)]);
-    if (chosen.size < this.batchSize || !this.leavesNoneTooOld([...chosen])) return null;
-    return this.open.filter((g) => chosen.has(g)).map(({ group }) => group);
+    const { collected } = this;
+    const others = this.open.slice(this.afterCollected).filter((g) => g.finished);
+    const chosen = [...collected, ...others.slice(0, this.batchSize - collected.length)];
+    if (chosen.length < this.batchSize || !this.leavesNoneTooOld(chosen)) return null;
+    return chosen.map(({ group }) => group);
   }
 
   /** An update has trained these groups. */
@@ -126,6 +133,15 @@ export class GroupSchedule<G> {
   /** The age each group would be trained at by the next update. */
   ageOf(group: G): number {
     return this.doneUpdates - (this.find(group)?.startedAt ?? this.doneUpdates);
+  }
+
+  private get collected(): OpenGroup<G>[] {
+    return this.open.filter((g) => g.collected);
+  }
+
+  /** Place of the first group that can still be collected: no gradients are added after a younger group's. */
+  private get afterCollected(): number {
+    return this.open.findLastIndex((g) => g.collected) + 1;
   }
 
   private get batchSize(): number {

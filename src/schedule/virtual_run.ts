@@ -78,9 +78,7 @@ export class VirtualRun {
   /** Calls to come, by time. */
   private readonly sleeping: { atMs: number; agent: Agent; id: string }[] = [];
   private updating = false;
-  private collecting = false;
   private maxAge = 0;
-  private readonly collected = new Set<VirtualGroup>();
 
   constructor(workload: VirtualWorkload, options: VirtualRunOptions) {
     this.options = options;
@@ -156,9 +154,10 @@ export class VirtualRun {
   /** Starts, collects and updates whatever may be. */
   private react(): void {
     for (let room = this.schedule.room; room > 0; room--) this.start(this.fresh.shift() as VirtualGroup);
+    if (this.updating) return;
     this.collect();
-    const batch = this.updating || this.collecting ? null : this.schedule.batch();
-    if (batch === null || (this.options.collects && !batch.every((g) => this.isCollected(g)))) return;
+    const batch = this.schedule.batch();
+    if (batch === null) return;
     this.updating = true;
     for (const group of batch) this.maxAge = Math.max(this.maxAge, this.schedule.ageOf(group));
     if (!this.options.collects) this.device.accumulate(this.passesOf(batch.flatMap((g) => g.rollouts)), () => {});
@@ -169,21 +168,12 @@ export class VirtualRun {
     });
   }
 
-  private isCollected(group: VirtualGroup): boolean {
-    return this.collected.has(group);
-  }
-
   private collect(): void {
-    if (!this.options.collects || this.updating || this.collecting) return;
-    const group = this.schedule.collectable();
-    if (group === null) return;
-    this.schedule.collect(group);
-    this.collecting = true;
-    this.device.accumulate(this.passesOf(group.rollouts), () => {
-      this.collecting = false;
-      this.collected.add(group);
-      this.react();
-    });
+    if (!this.options.collects) return;
+    for (let group = this.schedule.collectable(); group !== null; group = this.schedule.collectable()) {
+      this.schedule.collect(group);
+      this.device.accumulate(this.passesOf(group.rollouts), () => {});
+    }
   }
 
   private start(group: VirtualGroup): void {

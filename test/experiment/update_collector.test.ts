@@ -80,6 +80,25 @@ describe("UpdateCollector", () => {
     });
   }
 
+  it("adds groups in the order they were collected in, however long each takes to read", async () => {
+    const objective = objectiveOf(config({}).train, { seed: 1, update: 1, klCoef: 0 });
+    const engine = new KeepingEngine();
+    const collector = new UpdateCollector(engine as unknown as Engine);
+    const groups = someGroups();
+    const waiting: (() => void)[] = [];
+    for (const g of groups) {
+      collector.collect(g.id, () => new Promise((resolve) => waiting.push(() => resolve(g))), objective);
+    }
+    const taken = collector.take("u", groups, objective);
+    for (const resolve of waiting.reverse()) {
+      resolve();
+      await new Promise((settled) => setTimeout(settled));
+    }
+    await taken;
+    const whole = batchFor(await engine.info(), groups, objective);
+    expect(engine.rows.map((row) => Array.from(row.ids))).toEqual(whole.rows.map((row) => Array.from(row.ids)));
+  });
+
   it("tells of a group whose gradients failed when the step is taken", async () => {
     const objective = objectiveOf(config({}).train, { seed: 1, update: 1, klCoef: 0 });
     const engine = new KeepingEngine();

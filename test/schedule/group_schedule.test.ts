@@ -70,13 +70,34 @@ describe("GroupSchedule", () => {
     expect(schedule.ageOf(0)).toBe(1);
   });
 
-  it("keeps to what was collected", () => {
+  it("collects in order of the groups' starts, whoever finishes first", () => {
+    const schedule = new GroupSchedule<number>(policy({ tasksPerUpdate: 3, activeGroups: 6 }), 12);
+    fill(schedule, 0);
+    schedule.finish(1);
+    expect(schedule.collectable()).toBeNull();
+    schedule.finish(0);
+    expect(schedule.collectable()).toBe(0);
+    schedule.collect(0);
+    expect(schedule.collectable()).toBe(1);
+    schedule.collect(1);
+    // Group 2 is at work: whether it belongs to the update shows when the update has all its groups.
+    schedule.finish(4);
+    expect(schedule.batch()).toEqual([0, 1, 4]);
+    expect(schedule.collectable()).toBe(4);
+  });
+
+  it("keeps to what was collected: a group that finishes before younger ones are collected goes to the next update", () => {
     const schedule = new GroupSchedule<number>(policy({}), 10);
     fill(schedule, 0);
-    schedule.finish(3);
+    for (const g of [1, 3]) schedule.finish(g);
+    expect(schedule.collectable()).toBe(1);
+    schedule.collect(1);
+    schedule.finish(0);
+    expect(schedule.collectable()).toBe(3);
     schedule.collect(3);
-    for (const g of [0, 1]) schedule.finish(g);
-    expect(schedule.batch()).toEqual([0, 3]);
+    expect([schedule.batch(), schedule.collectable()]).toEqual([[1, 3], null]);
+    schedule.updated([1, 3]);
+    expect(schedule.collectable()).toBe(0);
   });
 
   it("trains fewer in the last update when groups run out, and starts one for each that is dropped", () => {
@@ -120,6 +141,7 @@ describe("GroupSchedule", () => {
           groups,
         );
         const trained: number[] = [];
+        const collected: number[] = [];
         const working: number[] = [];
         let next = 0;
         for (const draw of order) {
@@ -127,14 +149,21 @@ describe("GroupSchedule", () => {
             working.push(next);
             schedule.start(next++);
           }
-          if (draw % 3 === 0)
-            for (let g = schedule.collectable(); g !== null; g = schedule.collectable()) schedule.collect(g);
+          // One, two or all: a device may have something else to do.
+          for (let more = draw % 4, g = schedule.collectable(); more > 0 && g !== null; g = schedule.collectable()) {
+            schedule.collect(g);
+            collected.push(g);
+            if (more < 3) more--;
+          }
           const batch = schedule.batch();
-          if (batch !== null) {
+          if (batch !== null && draw % 5 > 0) {
+            expect(batch.slice(0, collected.length)).toEqual(collected);
+            collected.length = 0;
+            expect(batch).toEqual([...batch].sort((a, b) => a - b));
             for (const g of batch) expect(schedule.ageOf(g)).toBeLessThanOrEqual(age);
             trained.push(...batch);
             schedule.updated(batch);
-          } else if (working.length > 0) {
+          } else if (working.length > 0 && draw % 7 > 0) {
             schedule.finish(working.splice(draw % working.length, 1)[0] as number);
           }
           if (schedule.isDone) break;
