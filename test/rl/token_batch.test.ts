@@ -108,6 +108,74 @@ describe("token rewards", () => {
   });
 });
 
+describe("the KL in the reward", () => {
+  /** Log-probability minus the reference's, by target. */
+  const drift: Record<number, number> = { 2: 0.5, 4: 1, 5: -0.25, 6: 2, 8: 0.75 };
+
+  function finished(g: GroupRecord, options: Parameters<typeof prepareBatch>[1]): Batch {
+    const prepared = prepareBatch([g], { advantage: { estimator: "grpo", std: "none" }, klInReward: 0.1, ...options });
+    const targets = prepared.rows.flatMap((row) => [...row.target]);
+    const refLogprobs = Float32Array.from(targets, (id) => -1 - (drift[id] as number));
+    return prepared.finish({ ...none, logprobs: new Float32Array(targets.length).fill(-1), refLogprobs });
+  }
+
+  /** Differences to the first call's advantage are those of the credits: the baseline is common. */
+  function credits(batch: Batch, base: string, credit: number): Record<string, number> {
+    const found = byCall(batch, "advantage");
+    const shift = credit - (found[base]?.[0] as number);
+    return Object.fromEntries(
+      Object.entries(found).map(([id, [a]]) => [id, Number(((a as number) + shift).toFixed(5))]),
+    );
+  }
+
+  const tree = (rewards: { left?: number }): GroupRecord =>
+    group("t", [
+      rollout("a", 1, [
+        call([1], [2], { id: "root" }),
+        call([1, 2, 3], [4], { id: "left", ...(rewards.left === undefined ? {} : { reward: rewards.left }) }),
+        call([1, 2, 9], [5], { id: "right" }),
+      ]),
+      rollout("b", 0, [call([1], [6], { id: "other" })]),
+    ]);
+
+  it("is paid by the call that drew the tokens and those it continues, beside what calls earned", () => {
+    const batch = finished(tree({ left: 1 }), { level: "call", callDiscount: 0.5 });
+    // Own: root -0.05, left 1 - 0.1, right 0.025; the root adds half of both branches; b's call has its rollout's 0 - 0.2.
+    const expected = { root: -0.05 + 0.5 * (0.9 + 0.025), left: 0.9, right: 0.025, other: -0.2 };
+    expect(credits(batch, "other", -0.2)).toEqual({ ...expected, root: 0.4125 });
+  });
+
+  it("is paid so too where no call earned anything and each has its rollout's reward", () => {
+    const batch = finished(tree({}), { level: "call", callDiscount: 0.5 });
+    expect(credits(batch, "other", -0.2)).toEqual({ root: 0.9125, left: 0.9, right: 1.025, other: -0.2 });
+  });
+
+  it("is paid by each agent for its own tokens, with rewards of its own or without", () => {
+    const made = (id: string, agentRewards: Record<string, number>, planner: number, worker: number) =>
+      rollout(
+        ...([id, 1] as const),
+        [call([1], [planner], { id: `${id}p`, agent: "p" }), call([7], [worker], { id: `${id}w`, agent: "w" })],
+        { agentRewards },
+      );
+    const g = group("t", [made("a", { w: 0.5 }, 2, 4), made("b", { w: 0 }, 6, 8)]);
+    const found = byCall(finished(g, { level: "agent", advantage: { estimator: "dr_grpo" } }), "advantage");
+    // Planners 1 - 0.05 and 1 - 0.2, workers 0.5 - 0.1 and 0 - 0.075: half the differences.
+    const expected = { ap: 0.075, bp: -0.075, aw: 0.2375, bw: -0.2375 };
+    for (const [id, value] of Object.entries(expected)) expect(found[id]?.[0]).toBeCloseTo(value, 6);
+  });
+
+  it("is paid by a row for its own tokens, by a rollout for all of them", () => {
+    const g = group("t", [
+      rollout("a", 1, [call([1], [2], { id: "x" }), call([7], [4], { id: "y" })]),
+      rollout("b", 0, [call([1], [6], { id: "z" })]),
+    ]);
+    const rows = credits(finished(g, { level: "row" }), "z", -0.2);
+    expect(rows).toEqual({ x: 0.95, y: 0.9, z: -0.2 });
+    const rollouts = credits(finished(g, { level: "rollout" }), "z", -0.2);
+    expect(rollouts).toEqual({ x: 0.85, y: 0.85, z: -0.2 });
+  });
+});
+
 describe("credit", () => {
   it("flows from a call to those it continues, never to a parallel branch (AReaL 1666)", () => {
     const calls = [

@@ -15,6 +15,8 @@ export interface TokenAdvantages {
   advantages: Float64Array[];
   /** Null for estimators without a critic. */
   returns: Float64Array[] | null;
+  /** Returns to go of an estimator without a critic, where its advantages are not these. */
+  toGo?: Float64Array[];
 }
 
 /** One advantage estimator over token rewards, float64. */

@@ -17,6 +17,6 @@ export const tokenReturns: TokenEstimator<TokenReturnsOptions> = {
     const rewards = sequences.map((s) => s.rewards);
     const mask = everything(rewards);
     const returns = discountedReturns(rewards, mask, options.gamma);
-    return { advantages: options.whiten === 0 ? returns : whiten(returns, mask), returns: null };
+    return { advantages: options.whiten === 0 ? returns : whiten(returns, mask), returns: null, toGo: returns };
   },
 };

@@ -113,7 +113,7 @@ export interface BatchOptions {
   klInReward: number;
   /** Importance weights from the sampler to the recomputed policy; null for none. */
   correction: CorrectionOptions | null;
-  /** Tokens and rows left out for having drifted too far from the sampler; they stay in every count. */
+  /** Tokens and rows left out of the loss for having drifted too far from the sampler; they stay in the denominators. */
   rejections: readonly RejectionOptions[];
   /** Leaves out rows of negative advantage whose mean log-probability fell by more than this; 0 turns it off. */
   opsmDelta: number;

@@ -1,21 +1,17 @@
-import type { TrainRow } from "../../schema/engine.ts";
 import type { RowShare } from "../normalisation.ts";
 import { mean, zeroVarianceGroups } from "../reward_statistics.ts";
 import { signedMass } from "../signed_mass.ts";
 import { staleness } from "../staleness.ts";
-import type { BatchOptions, BatchRollout, GroupRecord } from "./batch_input.ts";
+import type { GroupRecord } from "./batch_input.ts";
 import type { Selection } from "./select.ts";
+import { type SequenceFacts, sequenceMetrics } from "./sequence_metrics.ts";
 import type { UnitTerms } from "./units.ts";
 
 /** What the metrics of a batch are computed from. */
-export interface BatchFacts {
+export interface BatchFacts extends SequenceFacts {
   groups: readonly GroupRecord[];
-  options: BatchOptions;
   selection: Selection;
-  units: readonly RowShare[];
   terms: readonly UnitTerms[];
-  rollouts: readonly BatchRollout[];
-  rows: readonly TrainRow[];
 }
 
 /** Rewards of all rollouts of the step, in order, missing ones filled: what the policy earned, trained or not. */
@@ -78,6 +74,7 @@ export function batchMetrics(facts: BatchFacts): Record<string, number> {
     "training/rollout_level_advantage/n_rollouts": rollouts.length,
     "training/rollout_level_advantage/n_multi_row_rollouts": rollouts.filter((rollout) => rollout.rows > 1).length,
     "training/rollout_level_advantage/max_rows_per_rollout": rollouts.reduce((n, r) => Math.max(n, r.rows), 0),
+    ...sequenceMetrics(facts),
     ...replyLengths(facts),
     ...ages(facts),
   };

@@ -1,3 +1,4 @@
+import type { TrainRow } from "../../schema/engine.ts";
 import { everything } from "../advantages/token_estimator.ts";
 import { correctionDiagnostics } from "../correction/diagnostics.ts";
 import { perplexityMetrics } from "../correction/perplexity.ts";
@@ -45,8 +46,9 @@ function maskOffPolicy(kept: Kept, trainer: Rows, sampler: Rows, advantages: Row
 
 /**
  * Weighs the records of a batch by how likely the trainer's policy was to draw what the sampler drew. Weights multiply
- * the advantage, which every policy loss but DRO is homogeneous in; the denominators stay, so that what is left out
- * does not make the rest louder. Returns metrics under verl's names.
+ * the advantage, which every policy loss but DRO is homogeneous in. A token whose weight is 0 (masked, rejected, OPSM) is
+ * out of the loss altogether: out of its KL, entropy, value and quadratic terms, and of the ratio of its sequence. The
+ * denominators stay, so that what is left out does not make the rest louder. Returns metrics under verl's names.
  * `trainer` and `sampler` are log-probabilities, (N, T), of the sequences' tokens.
  */
 export function correctBatch(
@@ -67,9 +69,10 @@ export function correctBatch(
   maskOffPolicy(kept, trainer, sampler, advantages, options.opsmDelta);
   for (const [i, { places }] of sequences.entries()) {
     for (const [t, { row, record }] of places.entries()) {
-      const advantage = batch.rows[row]?.advantage as Float32Array;
+      const { advantage, weight: share } = batch.rows[row] as TrainRow;
       const weight = kept.weights[i]?.[t] as number;
       advantage[record] = weight === 0 ? 0 : (advantage[record] as number) * weight;
+      if (weight === 0) share[record] = 0;
     }
   }
   return { ...driftMetrics(trainer, sampler, mask, options), ...weightMetrics(kept) };

@@ -9,13 +9,13 @@ import { batchMetrics } from "./batch_metrics.ts";
 import { correctBatch } from "./correct_batch.ts";
 import { linearLayout } from "./linear_units.ts";
 import { miniBatchOf } from "./mini_batches.ts";
-import { type SelectedRollout, type Selection, select } from "./select.ts";
+import { type Selection, select } from "./select.ts";
 import { gather, type UnitSequence, unitSequences } from "./sequences.ts";
 import { summariseRollouts } from "./summarise_rollouts.ts";
-import { tokenRewards } from "./token_rewards.ts";
-import { type RecordScores, rewardsWithoutKl, writeTokenAdvantages } from "./token_terms.ts";
+import { sumsByCall, tokenRewards } from "./token_rewards.ts";
+import { klPenalties, penalised, type RecordScores, rewardMetrics, writeTokenAdvantages } from "./token_terms.ts";
 import { trieLayout } from "./trie_units.ts";
-import { callName, type UnitAdvantages, unitAdvantages } from "./unit_advantages.ts";
+import { callName, type Penalties, type UnitAdvantages, unitAdvantages } from "./unit_advantages.ts";
 import type { BuiltRows, Layout, UnitTerms } from "./units.ts";
 import { unitMeans, writeByCall } from "./write_advantages.ts";
 
@@ -82,7 +82,7 @@ class Preparation implements PreparedBatch {
     this.needs = scoresNeeded(options);
     this.rolloutNumbers = new Map(selection.rollouts.map(({ id }, i) => [id, i]));
     const waits = isTokenLevel(options.advantage) || options.klInReward > 0;
-    this.early = waits ? null : this.scalarAdvantages(selection.rollouts);
+    this.early = waits ? null : this.scalarAdvantages();
     const part = miniBatchOf(layout.units, options);
     this.terms = this.unitTerms(part);
     const built = Array.from({ length: Math.max(1, options.miniBatches) }, (_, step) =>
@@ -136,11 +136,13 @@ class Preparation implements PreparedBatch {
       const { unit: own, rollout } = calls[c] as RowOrigin["calls"][number];
       return this.options.ratioOf === "row" ? own : (this.rolloutNumbers.get(rollout) as number);
     });
-    return { ...row, unit, advantage: row.advantage.slice(), oldLogprob: row.oldLogprob.slice() };
+    const { weight, advantage, oldLogprob } = row;
+    return { ...row, unit, weight: weight.slice(), advantage: advantage.slice(), oldLogprob: oldLogprob.slice() };
   }
 
-  private scalarAdvantages(rollouts: readonly SelectedRollout[]): UnitAdvantages {
-    return unitAdvantages(this.layout, rollouts, this.options.advantage as AdvantageConfig, this.options);
+  private scalarAdvantages(penalties?: Penalties): UnitAdvantages {
+    const { layout, selection, options } = this;
+    return unitAdvantages(layout, selection.rollouts, options.advantage as AdvantageConfig, options, penalties);
   }
 
   /** Weights are normalised over each optimizer step, all its units counted, those of advantage 0 too. */
@@ -180,18 +182,15 @@ class Preparation implements PreparedBatch {
       writeByCall(batch, this.early);
       return this.early.units;
     }
-    const { rewards, kl } = rewardsWithoutKl(
-      sequences,
-      tokenRewards(batch, sequences, selection.rollouts),
-      scores,
-      options.klInReward,
-    );
+    const { penalties, kl } = klPenalties(sequences, scores, options.klInReward);
+    const rewards = penalised(tokenRewards(batch, sequences, selection.rollouts), penalties);
     if (options.klInReward > 0) batch.metrics["actor/reward_kl_penalty"] = kl;
     if (isTokenLevel(options.advantage)) {
       const groups = layout.units.map((unit) => unit.group);
       Object.assign(batch.metrics, writeTokenAdvantages(batch, sequences, groups, rewards, scores, options.advantage));
     } else {
-      const later = this.scalarAdvantages(this.penalised(sequences, rewards));
+      Object.assign(batch.metrics, rewardMetrics(rewards));
+      const later = this.scalarAdvantages(sumsByCall(batch, sequences, penalties));
       for (const { unit, places } of sequences) {
         for (const { row, record } of places) {
           (batch.rows[row]?.advantage as Float32Array)[record] = later.units[unit] as number;
@@ -202,27 +201,12 @@ class Preparation implements PreparedBatch {
     return unitMeans(batch, sequences, layout.units.length);
   }
 
-  /** The rollouts with their rewards minus what the KL took off their tokens. */
-  private penalised(sequences: readonly UnitSequence[], rewards: readonly Float64Array[]): SelectedRollout[] {
-    const plain = tokenRewards(this.batchShape(), sequences, this.selection.rollouts);
-    const penalty = new Map<string, number>();
-    for (const [i, { unit }] of sequences.entries()) {
-      const rollout = this.layout.units[unit]?.rollout ?? "";
-      const off = (rewards[i] as Float64Array).reduce((sum, r, t) => sum + r - (plain[i]?.[t] as number), 0);
-      penalty.set(rollout, (penalty.get(rollout) ?? 0) + off);
-    }
-    return this.selection.rollouts.map((r) => ({ ...r, reward: r.reward + (penalty.get(r.id) ?? 0) }));
-  }
-
-  private batchShape(): Batch {
-    return { ...this.built, steps: this.steps, rollouts: [], units: this.layout.units, metrics: {} };
-  }
-
   private summarised(batch: Batch, advantages: readonly number[]): Batch {
     const { groups, options, selection, layout, terms } = this;
     const rollouts = summariseRollouts(selection.rollouts, layout.units, advantages);
     const means = terms.map((term, i) => ({ ...term, advantage: advantages[i] as number }));
-    const facts = { groups, options, selection, units: layout.units, terms: means, rollouts, rows: batch.rows };
+    const { units, calls } = layout;
+    const facts = { groups, options, selection, units, calls, terms: means, rollouts, rows: batch.rows };
     const metrics = { ...batchMetrics(facts), ...selection.counts, ...layout.counts, ...this.built.counts };
     return { ...batch, rollouts, metrics: { ...metrics, ...batch.metrics } };
   }

@@ -5,11 +5,30 @@ import type { RecordPlace, UnitSequence } from "./sequences.ts";
 import { callName } from "./unit_advantages.ts";
 
 /** The call that drew a record's token, and the token's index among those it drew. */
-function drawnBy({ origins }: Batch, { row, record }: RecordPlace): { name: string; rollout: string; token: number } {
+function drawnBy(
+  { origins }: Pick<Batch, "origins">,
+  { row, record }: RecordPlace,
+): { name: string; rollout: string; token: number } {
   const origin = origins[row];
   const from = origin?.calls[origin.call[record] as number];
   const rollout = from?.rollout ?? "";
   return { name: callName(rollout, from?.call ?? ""), rollout, token: origin?.token[record] as number };
+}
+
+/** Sums of a number per token, (N, T), over the tokens that each call drew, by the call's name. */
+export function sumsByCall(
+  batch: Pick<Batch, "origins">,
+  sequences: readonly UnitSequence[],
+  values: readonly Float64Array[],
+): Map<string, number> {
+  const sums = new Map<string, number>();
+  for (const [i, { places }] of sequences.entries()) {
+    for (const [t, place] of places.entries()) {
+      const { name } = drawnBy(batch, place);
+      sums.set(name, (sums.get(name) ?? 0) + (values[i]?.[t] as number));
+    }
+  }
+  return sums;
 }
 
 /** What a call earned with its token `token`; its own reward comes with its last. */

@@ -5,6 +5,7 @@ import { klInReward } from "../kl.ts";
 import { mean } from "../reward_statistics.ts";
 import type { Batch } from "./batch_input.ts";
 import { gather, type UnitSequence } from "./sequences.ts";
+import { spread } from "./spread.ts";
 
 /** What the device said of every record of a batch, row by row; null where it was not asked. */
 export interface RecordScores {
@@ -13,18 +14,24 @@ export interface RecordScores {
   values: Float32Array | null;
 }
 
-/** Rewards with the KL to the reference taken off, (N, T), and the mean KL per token. */
-export function rewardsWithoutKl(
+/** What the KL to the reference takes off the reward of every token, (N, T), and the mean KL per token. */
+export function klPenalties(
   sequences: readonly UnitSequence[],
-  rewards: Float64Array[],
   { logprobs, refLogprobs }: RecordScores,
   coef: number,
-): { rewards: Float64Array[]; kl: number } {
-  if (coef === 0 || logprobs === null || refLogprobs === null) return { rewards, kl: 0 };
+): { penalties: Float64Array[]; kl: number } {
+  const none = sequences.map(({ places }) => new Float64Array(places.length));
+  if (coef === 0 || logprobs === null || refLogprobs === null) return { penalties: none, kl: 0 };
   const own = gather(sequences, ({ flat }) => logprobs[flat] as number);
   const reference = gather(sequences, ({ flat }) => refLogprobs[flat] as number);
   const differences = own.flatMap((row, i) => [...row].map((l, t) => l - (reference[i]?.[t] as number)));
-  return { rewards: klInReward(rewards, own, reference, everything(own), coef), kl: mean(differences) };
+  const left = klInReward(none, own, reference, everything(own), coef);
+  return { penalties: left.map((row) => row.map((reward) => -reward)), kl: mean(differences) };
+}
+
+/** Rewards less penalties, both (N, T). */
+export function penalised(rewards: readonly Float64Array[], penalties: readonly Float64Array[]): Float64Array[] {
+  return rewards.map((row, i) => row.map((reward, t) => reward - (penalties[i]?.[t] as number)));
 }
 
 /** Writes token-level advantages, and what a critic learns from, into the rows; returns metrics under verl's names. */
@@ -56,13 +63,17 @@ export function writeTokenAdvantages(
     }
   }
   return {
-    ...spreadOf(
-      "critic/rewards",
-      rewards.map((row) => row.reduce((a, b) => a + b, 0)),
-    ),
-    ...spreadOf("critic/advantages", flatten(found.advantages)),
+    ...rewardMetrics(rewards),
+    ...spread("critic/advantages", flatten(found.advantages)),
+    ...spread("critic/returns", flatten(found.returns ?? found.toGo ?? found.advantages)),
     ...(found.returns === null ? {} : criticMetrics(flatten(found.returns), flatten(values ?? []))),
   };
+}
+
+/** What each sequence earned, a KL in the reward taken off. */
+export function rewardMetrics(rewards: readonly Float64Array[]): Record<string, number> {
+  const sums = rewards.map((row) => row.reduce((a, b) => a + b, 0));
+  return spread("critic/rewards", sums);
 }
 
 function makeRoom(row: TrainRow): void {
@@ -74,16 +85,7 @@ function flatten(rows: readonly Float64Array[]): number[] {
   return rows.flatMap((row) => [...row]);
 }
 
-function spreadOf(name: string, values: readonly number[]): Record<string, number> {
-  const some = values.length > 0;
-  return {
-    [`${name}/mean`]: mean(values),
-    [`${name}/max`]: some ? values.reduce((a, b) => Math.max(a, b)) : 0,
-    [`${name}/min`]: some ? values.reduce((a, b) => Math.min(a, b)) : 0,
-  };
-}
-
-/** Returns, values, and the share of the returns' variance that the values explain. */
+/** Values, and the share of the returns' variance that the values explain. */
 function criticMetrics(returns: readonly number[], values: readonly number[]): Record<string, number> {
   const variance = (of: readonly number[]): number => {
     const m = mean(of);
@@ -92,8 +94,7 @@ function criticMetrics(returns: readonly number[], values: readonly number[]): R
   const total = variance(returns);
   const rest = variance(returns.map((r, i) => r - (values[i] as number)));
   return {
-    ...spreadOf("critic/returns", returns),
-    ...spreadOf("critic/values", values),
+    ...spread("critic/values", values),
     "critic/vf_explained_var": total === 0 ? 0 : 1 - rest / total,
   };
 }

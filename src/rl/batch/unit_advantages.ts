@@ -1,6 +1,6 @@
 import type { ScoredUnit } from "../advantages/estimator.ts";
 import { type AdvantageConfig, estimateAdvantages } from "../advantages/registry.ts";
-import { earnsItself, treeReturns } from "../credit.ts";
+import { earned, earnsItself, treeReturns } from "../credit.ts";
 import type { RowShare } from "../normalisation.ts";
 import type { BatchOptions } from "./batch_input.ts";
 import type { SelectedRollout } from "./select.ts";
@@ -12,16 +12,14 @@ export interface UnitAdvantages {
   calls: ReadonlyMap<string, number> | null;
 }
 
+/** What the tokens of each call take off its reward, by the call's name; 0 for those that are not there. */
+export type Penalties = ReadonlyMap<string, number>;
+
+const noPenalties: Penalties = new Map();
+
 /** Names a call of the step. */
 export function callName(rollout: string, call: string): string {
   return `${rollout}\u0000${call}`;
-}
-
-/** Sampled tokens of each rollout that has any, over all its units. */
-function tokensByRollout(units: readonly RowShare[]): Map<string, number> {
-  const tokens = new Map<string, number>();
-  for (const unit of units) tokens.set(unit.rollout, (tokens.get(unit.rollout) ?? 0) + unit.tokens);
-  return tokens;
 }
 
 function scoredUnit({ group, reward, greedyReward }: SelectedRollout, tokens: number): ScoredUnit {
@@ -33,32 +31,42 @@ interface PlacedCall {
   name: string;
   unit: number;
   tokens: number;
+  /** What its own tokens cost. */
+  penalty: number;
   rollout: SelectedRollout;
   call: Layout["calls"][number][number]["call"];
 }
 
-function placedCalls(layout: Layout, rollouts: readonly SelectedRollout[]): PlacedCall[] {
+function placedCalls(layout: Layout, rollouts: readonly SelectedRollout[], penalties: Penalties): PlacedCall[] {
   const owners = new Map(rollouts.map((rollout) => [rollout.id, rollout]));
   return layout.calls.flatMap((calls, unit) =>
     calls.map(({ call, tokens }) => {
       const rollout = owners.get(layout.units[unit]?.rollout ?? "") as SelectedRollout;
-      return { name: callName(rollout.id, call.id), unit, tokens, rollout, call };
+      const name = callName(rollout.id, call.id);
+      return { name, unit, tokens, penalty: penalties.get(name) ?? 0, rollout, call };
     }),
   );
 }
 
-/** Every call a unit of its own: its credit along the tree, or the rollout's reward where no call earned anything. */
-function byCall(calls: readonly PlacedCall[], { callDiscount }: BatchOptions): Map<string, ScoredUnit> {
+/**
+ * Every call a unit of its own: its credit along the tree, or the rollout's reward where no call earned anything. What
+ * tokens cost flows along the tree as what they earn does.
+ */
+function byCall(
+  calls: readonly PlacedCall[],
+  { callDiscount }: BatchOptions,
+  penalties: Penalties,
+): Map<string, ScoredUnit> {
   const credit = new Map<string, number>();
   for (const { id, calls: own, reward } of new Set(calls.map((placed) => placed.rollout))) {
-    const tree = own.some(earnsItself)
-      ? treeReturns(
-          own.map((call) => ({ ...call, rollout: id })),
-          callDiscount,
-        )
-      : null;
+    const given = own.some(earnsItself) ? 0 : reward;
+    const net = own.map((call) => ({
+      ...{ ...call, rollout: id, tokenRewards: [] },
+      reward: earned(call) - (penalties.get(callName(id, call.id)) ?? 0),
+    }));
+    const tree = net.some((call) => call.reward !== 0) ? treeReturns(net, callDiscount) : null;
     own.forEach((call, i) => {
-      credit.set(callName(id, call.id), tree === null ? reward : (tree[i] as number));
+      credit.set(callName(id, call.id), given + (tree?.[i] ?? 0));
     });
   }
   return new Map(
@@ -69,17 +77,60 @@ function byCall(calls: readonly PlacedCall[], { callDiscount }: BatchOptions): M
   );
 }
 
+/** What the tokens of each unit cost. */
+function costs({ units }: Layout, calls: readonly PlacedCall[]): number[] {
+  const out = units.map(() => 0);
+  for (const { unit, penalty } of calls) out[unit] = (out[unit] as number) + penalty;
+  return out;
+}
+
 /** Every agent of a rollout a unit, compared with the same agent of the group's other rollouts. */
 function byAgent(calls: readonly PlacedCall[]): Map<string, ScoredUnit> {
   const units = new Map<string, ScoredUnit>();
-  for (const { rollout, call, tokens } of calls) {
+  for (const { rollout, call, tokens, penalty } of calls) {
     const agent = call.agent ?? "";
     const key = callName(rollout.id, agent);
-    const reward = rollout.agentRewards?.[agent] ?? rollout.reward;
-    const before = units.get(key)?.tokens ?? 0;
-    units.set(key, { ...scoredUnit(rollout, before + tokens), group: callName(rollout.group, agent), reward });
+    const before = units.get(key);
+    const reward = (before?.reward ?? rollout.agentRewards?.[agent] ?? rollout.reward) - penalty;
+    const group = callName(rollout.group, agent);
+    units.set(key, { ...scoredUnit(rollout, (before?.tokens ?? 0) + tokens), group, reward });
   }
   return units;
+}
+
+/** Every rollout that has tokens, in the order given. */
+function byRollout(
+  units: readonly RowShare[],
+  rollouts: readonly SelectedRollout[],
+  costs: readonly number[],
+): Map<string, ScoredUnit> {
+  const tokens = new Map<string, number>();
+  const cost = new Map<string, number>();
+  for (const [i, { rollout, tokens: own }] of units.entries()) {
+    tokens.set(rollout, (tokens.get(rollout) ?? 0) + own);
+    cost.set(rollout, (cost.get(rollout) ?? 0) + (costs[i] as number));
+  }
+  const present = rollouts.filter(({ id }) => tokens.has(id));
+  return new Map(
+    present.map((rollout) => {
+      const { id, reward } = rollout;
+      const scored = scoredUnit(rollout, tokens.get(id) as number);
+      return [id, { ...scored, reward: reward - (cost.get(id) as number) }];
+    }),
+  );
+}
+
+/** Every row a unit, with its rollout's reward less what its own tokens cost. */
+function byRow(
+  units: readonly RowShare[],
+  rollouts: readonly SelectedRollout[],
+  costs: readonly number[],
+): ScoredUnit[] {
+  const owners = new Map(rollouts.map((rollout) => [rollout.id, rollout]));
+  return units.map(({ rollout, tokens }, i) => {
+    const scored = scoredUnit(owners.get(rollout) as SelectedRollout, tokens);
+    return { ...scored, reward: scored.reward - (costs[i] as number) };
+  });
 }
 
 /** Spreads advantages by key over calls, and means over the tokens of each unit. */
@@ -107,31 +158,29 @@ function estimate(units: ReadonlyMap<string, ScoredUnit>, advantage: AdvantageCo
 
 /**
  * The advantage of every unit by a scalar estimator. Only rollouts with sampled tokens are compared: a reward that no
- * token earned says nothing about the policy.
+ * token earned says nothing about the policy. Whatever gets an advantage pays the penalties of its own tokens.
  */
 export function unitAdvantages(
   layout: Layout,
   rollouts: readonly SelectedRollout[],
   advantage: AdvantageConfig,
   options: BatchOptions,
+  penalties: Penalties = noPenalties,
 ): UnitAdvantages {
   const { units } = layout;
-  if (options.level === "call" || options.level === "agent") {
-    const calls = placedCalls(layout, rollouts);
-    if (options.level === "call") {
-      return spread(layout, calls, estimate(byCall(calls, options), advantage), ({ name }) => name);
+  const calls = placedCalls(layout, rollouts, penalties);
+  switch (options.level) {
+    case "call":
+      return spread(layout, calls, estimate(byCall(calls, options, penalties), advantage), ({ name }) => name);
+    case "agent":
+      return spread(layout, calls, estimate(byAgent(calls), advantage), ({ rollout, call }) =>
+        callName(rollout.id, call.agent ?? ""),
+      );
+    case "row":
+      return { units: [...estimateAdvantages(byRow(units, rollouts, costs(layout, calls)), advantage)], calls: null };
+    case "rollout": {
+      const values = estimate(byRollout(units, rollouts, costs(layout, calls)), advantage);
+      return { units: units.map(({ rollout }) => values.get(rollout) as number), calls: null };
     }
-    const values = estimate(byAgent(calls), advantage);
-    return spread(layout, calls, values, ({ rollout, call }) => callName(rollout.id, call.agent ?? ""));
   }
-  if (options.level === "row") {
-    const owners = new Map(rollouts.map((rollout) => [rollout.id, rollout]));
-    const scored = units.map((unit) => scoredUnit(owners.get(unit.rollout) as SelectedRollout, unit.tokens));
-    return { units: [...estimateAdvantages(scored, advantage)], calls: null };
-  }
-  const tokens = tokensByRollout(units);
-  const present = rollouts.filter((rollout) => tokens.has(rollout.id));
-  const scored = new Map(present.map((rollout) => [rollout.id, scoredUnit(rollout, tokens.get(rollout.id) as number)]));
-  const values = estimate(scored, advantage);
-  return { units: units.map((unit) => values.get(unit.rollout) as number), calls: null };
 }

@@ -48,10 +48,10 @@ export function ppoToken(logprob: number, oldLogprob: number, advantage: number,
   };
 }
 
-/** PPO-clip; clip-higher and dual clip by its options. Source: see `ppoToken`; clip-higher arXiv:2503.14476. */
+/** PPO-clip with clip-higher and dual clip. Source: see `ppoToken`; clip-higher Yu et al. 2025, arXiv:2503.14476. */
 export const ppo: PolicyLoss<PpoOptions> = {
   name: "ppo",
-  defaults: { clipLow: 0.2, clipHigh: 0.2, dualClip: 0 },
+  defaults: { clipLow: 0.2, clipHigh: 0.28, dualClip: 3 },
   normalisation: "token-mean",
   tokens: (row, options) => tokenwise(row, (logprob, old, advantage) => ppoToken(logprob, old, advantage, options)),
 };
