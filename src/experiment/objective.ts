@@ -1,6 +1,7 @@
 import type { AdvantageConfig } from "../rl/advantages/registry.ts";
 import type { BatchOptions } from "../rl/batch/batch_input.ts";
 import type { RejectionOptions } from "../rl/correction/rejection.ts";
+import { policyLosses } from "../rl/losses/registry.ts";
 import type { Normalisation } from "../rl/normalisation.ts";
 import type { LossConfig, OptimizerConfig, ValueLossConfig } from "../schema/loss.ts";
 import type { TrainConfig } from "../schema/train_config.ts";
@@ -62,9 +63,29 @@ function batchOptions(t: TrainConfig, { seed, update, klCoef }: UpdatePlace): Pa
   };
 }
 
+/** A clip range under one name for all losses: dppo_tv calls it by what it bounds. */
+interface ClipRange {
+  readonly clipLow: number;
+  readonly clipHigh: number;
+}
+
+/** The clip range that a loss's own file states; 0 for losses without one, which read none. */
+export function ownClipRange(loss: TrainConfig["loss"]): ClipRange {
+  const { clipLow, clipHigh, maxDecrease, maxIncrease }: Record<string, number> = { ...policyLosses[loss].defaults };
+  return { clipLow: clipLow ?? maxDecrease ?? 0, clipHigh: clipHigh ?? maxIncrease ?? 0 };
+}
+
+function clipRangeOf({ loss, clipLow, clipHigh }: TrainConfig): ClipRange {
+  const own = ownClipRange(loss);
+  return {
+    clipLow: clipLow === "auto" ? own.clipLow : clipLow,
+    clipHigh: clipHigh === "auto" ? own.clipHigh : clipHigh,
+  };
+}
+
 /** The objective of one update. */
 export function objectiveOf(t: TrainConfig, place: UpdatePlace): Objective {
-  const { temperature, clipLow, clipHigh, dualClip, klKind, entropyCoef } = t;
+  const { temperature, dualClip, klKind, entropyCoef } = t;
   const { learningRate, beta1, beta2, eps, weightDecay, maxGradNorm } = t;
   const optimizer = { learningRate, beta1, beta2, eps, weightDecay, maxGradNorm };
   const ofCritic = { ...optimizer, learningRate: t.criticLearningRate };
@@ -74,7 +95,7 @@ export function objectiveOf(t: TrainConfig, place: UpdatePlace): Objective {
     batch: batchOptions(t, place),
     loss: {
       ...t.lossOptions,
-      ...{ kind: t.loss, temperature, clipLow, clipHigh, dualClip, klKind, entropyCoef },
+      ...{ kind: t.loss, temperature, ...clipRangeOf(t), dualClip, klKind, entropyCoef },
       klCoef: t.klIn === "loss" ? place.klCoef : 0,
     },
     optimizer,

@@ -43,9 +43,13 @@ export interface TrainConfig {
   lossOptions: LossOptions;
   /** What gspo and gmpo take one ratio of: a row (a lineage of calls), or the whole rollout. */
   ratioOf: "row" | "rollout";
-  clipLow: number;
-  clipHigh: number;
-  /** Bound of the dual clip; 0 turns it off. */
+  /**
+   * How far below and above 1 a ratio may go (gmpo: a log ratio from 0; dppo_tv: a probability from the old one); "auto"
+   * is what the loss's own file in src/rl/losses states.
+   */
+  clipLow: number | "auto";
+  clipHigh: number | "auto";
+  /** PPO's bound for negative advantages; 0 turns it off. */
   dualClip: number;
   /** Weight of the KL to the base model (model.path) and its estimator; 0 turns it off. */
   klCoef: number;
@@ -156,8 +160,8 @@ export const trainSchema: z.ZodType<TrainConfig, unknown> = z.strictObject({
     })
     .default({}),
   ratioOf: z.enum(["row", "rollout"]).default("row"),
-  clipLow: z.number().min(0).default(0.2),
-  clipHigh: z.number().min(0).default(0.28),
+  clipLow: z.union([number, z.literal("auto")]).default("auto"),
+  clipHigh: z.union([number, z.literal("auto")]).default("auto"),
   dualClip: z.number().min(0).default(3),
   klCoef: z.number().min(0).default(0),
   klKind: z.enum(["k1", "abs", "k2", "k3", "k3_noclamp", "k1+", "k3+"]).default("k3"),

@@ -6,7 +6,12 @@ const minimal = { model: { path: "m" }, task: { dataset: "d.ts" }, rollout: { co
 describe("parseConfig", () => {
   it("fills in every default", () => {
     const config = parseConfig(minimal);
-    expect(config.train).toMatchObject({ advantage: "grpo", normalisation: "rollout", clipLow: 0.2, clipHigh: 0.28 });
+    expect(config.train).toMatchObject({
+      advantage: "grpo",
+      normalisation: "rollout",
+      clipLow: "auto",
+      clipHigh: "auto",
+    });
     expect(config.schedule).toMatchObject({ mode: "sync", activeGroups: 0 });
     expect(JSON.parse(JSON.stringify(config))).toEqual(config);
   });
