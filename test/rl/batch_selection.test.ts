@@ -74,6 +74,32 @@ describe("what is left out is counted", () => {
     expect(whole.metrics["training/n_groups_excluded"]).toBe(1);
   });
 
+  it("replies that ran out of tokens are counted, and left out with their reward where asked", () => {
+    const cut = (attempt = "0") => call([1], [2, 2], { cutOff: true, attempt });
+    const group_ = group("t", [rollout("cut", 4, [cut()]), rollout("whole", 1, [call([1], [3])])]);
+    const options = { advantage: { estimator: "dr_grpo" }, skipZeroAdvantage: false } as const;
+    const kept = buildBatch([group_], options);
+    expect(kept.rollouts.map((r) => [r.id, r.advantage])).toEqual([
+      ["cut", 1.5],
+      ["whole", -1.5],
+    ]);
+    expect(kept.metrics).toMatchObject({ "training/n_rollouts_overlong": 1, "training/n_rollouts_excluded": 0 });
+    const left = buildBatch([group_], { ...options, overlong: "exclude" });
+    // Alone in its group, a rollout is its own baseline: the reward of the other one is gone with it.
+    expect(left.rollouts.map((r) => [r.id, r.advantage, r.tokens])).toEqual([["whole", 0, 1]]);
+    expect(spellRecords(left.rows).map((r) => r.target)).toEqual([3]);
+    expect(left.metrics).toMatchObject({
+      ...{ "training/n_rollouts_overlong": 1, "training/n_rollouts_excluded": 1, "training/n_groups_incomplete": 1 },
+      ...{ "training/n_tokens": 1, "training/reward": 2.5 },
+    });
+    const whole = buildBatch([group_], { ...options, overlong: "exclude", incompleteGroup: "exclude" });
+    expect([whole.rollouts, whole.metrics["training/n_groups_excluded"]]).toEqual([[], 1]);
+    // A reply of an attempt that does not count says nothing of the rollout.
+    const again = group("t", [rollout("a", 1, [cut("1"), call([1], [3])]), rollout("b", 0, [call([1], [4])])]);
+    const found = buildBatch([again], { ...options, overlong: "exclude" });
+    expect([found.rollouts.length, found.metrics["training/n_rollouts_overlong"]]).toEqual([2, 0]);
+  });
+
   it("a group that lost rollouts before it got here is incomplete too", () => {
     const { metrics } = buildBatch([{ ...pair(), expected: 3 }]);
     expect(metrics["training/n_groups_incomplete"]).toBe(1);
