@@ -1,6 +1,7 @@
 import { Loop, type LoopReporter } from "../experiment/loop.ts";
 import { alignStore } from "../experiment/resume.ts";
 import { type MetricsLine, RunFolder } from "../experiment/run_folder.ts";
+import { runNotes } from "../experiment/run_notes.ts";
 import { TimelineFile, timelineFileName } from "../experiment/timeline_file.ts";
 import type { Startup } from "../schema/startup.ts";
 import { modelTextFiles } from "./model_text_files.ts";
@@ -21,6 +22,7 @@ export async function runOnHost(host: RunHost, asked: RunRequest): Promise<RunRe
     const folder = new RunFolder(files, asked.runFolder);
     const request = await withBaseModel(files, asked);
     const start = await startingPoint(folder, request, files);
+    for (const note of runNotes(request.config)) request.say(note);
     const run = request.config.rollout.completion === "" ? runAgents : runCompletions;
     return await run(host, request, folder, start, startMs);
   } catch (thrown) {

@@ -3,6 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { parseConfig } from "../../src/experiment/config.ts";
 import { objectiveOf } from "../../src/experiment/objective.ts";
+import { runNotes } from "../../src/experiment/run_notes.ts";
 import { lossKinds, lossValues } from "../../src/ops/loss_settings.ts";
 import { policyLosses } from "../../src/rl/losses/registry.ts";
 import type { TrainConfig } from "../../src/schema/train_config.ts";
@@ -55,5 +56,16 @@ describe("a loss that is only named", () => {
     expect(onDevice({ loss: "dppo_tv", clipLow: 0 })).toMatchObject({ "loss.clip_low": 0, "loss.clip_high": 0.2 });
     expect(() => configOf({ clipLow: -1 })).toThrow("train.clipLow");
     expect(() => configOf({ clipHigh: "wide" })).toThrow("train.clipHigh");
+  });
+
+  it("is told of where the range that is given is another loss's", () => {
+    expect(runNotes(configOf({ loss: "gspo", clipLow: 0.2, clipHigh: 0.28 }))).toEqual([
+      `train.clipLow is 0.2 and train.clipHigh 0.28; gspo's own are 0.0003 and 0.0004: "auto" takes these.`,
+    ]);
+    for (const train of [{}, { loss: "gspo" }, { clipLow: 0.2, clipHigh: 0.2 }, { loss: "gmpo", clipLow: 0.2 }]) {
+      expect(runNotes(configOf(train))).toEqual([]);
+    }
+    expect(runNotes(configOf({ loss: "cispo", clipLow: 1, clipHigh: 2 }))).toEqual([]);
+    expect(runNotes(configOf({ loss: "sapo", clipLow: 0.2 }))).toEqual([]);
   });
 });

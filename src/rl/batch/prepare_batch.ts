@@ -29,6 +29,8 @@ export interface ScoresNeeded {
 /** Rows laid out, still without what only the device knows. */
 export interface PreparedBatch {
   rows: readonly TrainRow[];
+  /** Parallel to `rows`. */
+  origins: readonly RowOrigin[];
   needs: ScoresNeeded;
   /** @throws LeydenError "missing_scores" when a model that `needs` names was not asked. */
   finish(scores: RecordScores): Batch;
@@ -99,6 +101,10 @@ class Preparation implements PreparedBatch {
 
   get rows(): readonly TrainRow[] {
     return this.built.rows;
+  }
+
+  get origins(): readonly RowOrigin[] {
+    return this.built.origins;
   }
 
   finish(scores: RecordScores): Batch {
