@@ -1,17 +1,30 @@
 /** A tab's membership in a room: what is told when, and what is kept to itself. */
 import { describe, expect, it } from "vitest";
-import { RoomLink, roomReport } from "../../src/app/page/lessons/room_link.ts";
+import { freshLesson } from "../../src/app/page/lessons/lesson_session.ts";
+import { RoomLink, roomReport, type TicketPlace } from "../../src/app/page/lessons/room_link.ts";
 import type { Lesson, LessonRun } from "../../src/schema/lesson.ts";
+import type { RoomTicket } from "../../src/schema/room.ts";
 
 const report = { lesson: "01-policy", run: "run", update: 1, updates: 12, reward: 0.5, done: 0, exercises: 4 };
 
+/** What a tab keeps over a reload. */
+function pocket(): TicketPlace {
+  let kept: RoomTicket | null = null;
+  return {
+    read: () => kept,
+    keep: (ticket) => {
+      kept = ticket;
+    },
+  };
+}
+
 /** A room that answers as the gateway does, and what was asked of it. */
-function room(answers: (path: string) => Response = () => new Response(null, { status: 204 })) {
+function room(answers: (path: string) => Response = () => new Response(null, { status: 204 }), place = pocket()) {
   const asked: [string, unknown][] = [];
   const link = new RoomLink(async (path, init) => {
     asked.push([path, JSON.parse(String(init?.body))]);
     return path.endsWith("join") ? Response.json({ token: "t1", name: "Mina" }) : answers(path);
-  });
+  }, place);
   return { link, asked };
 }
 
@@ -28,11 +41,11 @@ describe("a room link", () => {
       ["/room/api/report", { token: "t1", ...report }],
       ["/room/api/report", { token: "t1", ...report, update: 2 }],
     ]);
-    expect(link.view()).toEqual({ name: "Mina", fault: "" });
+    expect(link.view()).toEqual({ name: "Mina", fault: null });
     await link.leave();
     await link.tell({ ...report, update: 3 });
     expect(asked.at(-1)).toEqual(["/room/api/leave", { token: "t1" }]);
-    expect(link.view()).toEqual({ name: null, fault: "" });
+    expect(link.view()).toEqual({ name: null, fault: null });
   });
 
   it("says in the room's words what it did not take, and is out when the room has forgotten it", async () => {
@@ -41,12 +54,32 @@ describe("a room link", () => {
     );
     await link.join("ABC234", "Mina");
     await link.tell(report);
-    expect(link.view()).toEqual({ name: null, fault: "Not in the room; join again with its code" });
-    const closed = new RoomLink(async () =>
-      Response.json({ detail: "There is no room with this code here" }, { status: 403 }),
+    const message = "Not in the room; join again with its code";
+    expect(link.view()).toEqual({ name: null, fault: { code: "room_401", message, do: "" } });
+    const closed = new RoomLink(
+      async () => Response.json({ detail: "There is no room with this code here" }, { status: 403 }),
+      pocket(),
     );
     await closed.join("x", "y");
-    expect(closed.view()).toEqual({ name: null, fault: "There is no room with this code here" });
+    expect(closed.view()).toEqual({
+      name: null,
+      fault: { code: "room_403", message: "There is no room with this code here", do: "" },
+    });
+  });
+
+  it("is in the same room after a reload, until it leaves or the room has forgotten it", async () => {
+    const place = pocket();
+    await room(undefined, place).link.join("ABC234", "Mina");
+    const again = room(undefined, place);
+    expect(again.link.view()).toEqual({ name: "Mina", fault: null });
+    await again.link.tell(report);
+    expect(again.asked).toEqual([["/room/api/report", { token: "t1", ...report }]]);
+    await again.link.leave();
+    expect(room(undefined, place).link.view().name).toBeNull();
+    await room(undefined, place).link.join("ABC234", "Mina");
+    const forgotten = () => Response.json({ detail: "Not in the room; join again with its code" }, { status: 401 });
+    await room(forgotten, place).link.tell(report);
+    expect(room(undefined, place).link.view().name).toBeNull();
   });
 });
 
@@ -56,16 +89,7 @@ describe("what a teacher sees", () => {
     metrics: rewards.map((reward, i) => ({ step: i + 1, "training/reward": reward })),
     groups: [],
   });
-  const state = {
-    runs: {},
-    active: null,
-    fault: null,
-    answers: {},
-    verdicts: {},
-    latest: null,
-    canStart: true,
-    tiny: false,
-  };
+  const state = freshLesson;
 
   it("is the run under way, else the one that ended last, and the exercises done", () => {
     expect(roomReport(lesson, state)).toEqual({

@@ -31,15 +31,19 @@ const explanations: Readonly<Record<string, Explanation>> = {
 
 const browserKeys: readonly TextKey[] = ["env.chrome", "env.linux", "env.firefox", "env.safari"];
 
-/** A fault's own words, which are English: alone where the page has none for its code, else below those. */
-function OwnWords({ fault, say }: { fault: RunFault; say: Say }): JSX.Element | null {
+/** What the page says of a fault's code; null where only the fault's own words tell. */
+export function faultReason(code: string): TextKey | null {
+  return explanations[code]?.why ?? faultText(code)?.text ?? null;
+}
+
+/** A fault's own words, which are English: folded where the page's say as much. */
+export function FaultWords({ fault, say }: { fault: RunFault; say: Say }): JSX.Element | null {
   const { code, message, do: advice } = fault;
   if (message === "") return null;
-  const told = faultText(code);
   const words = <p lang="en">{`${message} ${advice}`.trim()}</p>;
-  if (told === null && explanations[code] === undefined) return words;
+  if (faultReason(code) === null) return words;
   return (
-    <details class="pg-details" open={told?.exact === true}>
+    <details class="pg-details" open={faultText(code)?.exact === true}>
       <summary>{say("fault.details")}</summary>
       {words}
     </details>
@@ -49,12 +53,12 @@ function OwnWords({ fault, say }: { fault: RunFault; say: Say }): JSX.Element | 
 /** Says what is wrong and what to do, with the fault's own words below. */
 export function FaultNotice({ fault, say, retry }: { fault: RunFault; say: Say; retry?: () => void }): JSX.Element {
   const known = explanations[fault.code];
-  const why = known?.why ?? faultText(fault.code)?.text;
+  const why = faultReason(fault.code);
   return (
     <section class="pg-notice" role="alert">
       <h2>{say(known?.title ?? "env.failed")}</h2>
       {why && <p>{say(why)}</p>}
-      <OwnWords fault={fault} say={say} />
+      <FaultWords fault={fault} say={say} />
       {known?.browsers && (
         <>
           <p>{say("env.browsers")}</p>

@@ -29,6 +29,7 @@ const groups: readonly FaultGroup[] = [
   { text: "fault.background", codes: ["tab_closed", "tab_failed", "worker_failed", "not_a_worker"] },
   { text: "fault.closed", codes: ["engine_closed", "codec_closed", "no_model", "not_served", "model_not_found"] },
   { text: "fault.busy", codes: ["paused", "opening", "429", "503", "http_429", "http_503"] },
+  { text: "fault.serviceWorker", codes: ["no_service_worker"] },
   { text: "fault.files", codes: ["page_unreachable"] },
   { text: "fault.key", codes: ["invalid_api_key", "401", "403", "http_401", "http_403"] },
   { text: "fault.absent", exact: true, codes: ["404", "http_404", "rollout_not_found", "call_not_found"] },
@@ -41,7 +42,7 @@ const groups: readonly FaultGroup[] = [
   { text: "fault.inUse", codes: ["store_in_use", "store_fenced", "sql_failed"] },
   { text: "fault.version", codes: ["store_version"] },
   { text: "fault.checkpoint", codes: ["checkpoint_damaged", "checkpoint_missing", "optimizer_state"] },
-  { text: "fault.nothing", codes: ["no_checkpoint", "no_run", "run_missing"] },
+  { text: "fault.nothing", codes: ["no_checkpoint", "no_run", "run_missing", "nothing_kept"] },
   {
     text: "fault.archive",
     exact: true,
@@ -50,7 +51,15 @@ const groups: readonly FaultGroup[] = [
   {
     text: "fault.model",
     exact: true,
-    codes: ["model_folder", "model_config", "model_unsupported", "config_json", "json", "file_missing", "file_truncated"],
+    codes: [
+      "model_folder",
+      "model_config",
+      "model_unsupported",
+      "config_json",
+      "json",
+      "file_missing",
+      "file_truncated",
+    ],
   },
   {
     text: "fault.model",
@@ -73,6 +82,7 @@ const groups: readonly FaultGroup[] = [
   { text: "fault.program", codes: ["spawn_failed"] },
   { text: "fault.cancelled", codes: ["cancelled"] },
   { text: "fault.internal", codes: ["internal"] },
+  { text: "fault.lessonRun", codes: ["lesson_run_lost"] },
   { text: "fault.room.code", codes: ["room_403"] },
   { text: "fault.room.often", codes: ["room_429"] },
   { text: "fault.room.full", codes: ["room_409"] },

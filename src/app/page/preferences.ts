@@ -8,7 +8,7 @@ const themeKey = "leyden.theme";
 const serverKey = "leyden.key";
 
 /** Storage that a browser may refuse, as from a disk or in a private window: what it keeps is a convenience. */
-function stored(storage: "localStorage" | "sessionStorage", key: string): string | null {
+export function stored(storage: "localStorage" | "sessionStorage", key: string): string | null {
   try {
     return globalThis[storage].getItem(key);
   } catch {
@@ -16,7 +16,8 @@ function stored(storage: "localStorage" | "sessionStorage", key: string): string
   }
 }
 
-function store(storage: "localStorage" | "sessionStorage", key: string, value: string): void {
+/** Puts a text there, where the browser lets it. */
+export function store(storage: "localStorage" | "sessionStorage", key: string, value: string): void {
   try {
     globalThis[storage].setItem(key, value);
   } catch {

@@ -1,6 +1,6 @@
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
 import { shown } from "../../../../examples/lessons/reading.ts";
-import type { MetricsLines } from "./lesson_session.ts";
+import type { MetricsLines } from "./lesson_gateway.ts";
 import { TextTable } from "./text_table.tsx";
 
 /** One run's values of a metric over its updates. */

@@ -2,6 +2,7 @@ import { useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
 import type { Exercise, Verdict } from "../../../schema/lesson.ts";
 import type { RunFault } from "../../../schema/run_control.ts";
+import { FaultText } from "./fault_text.tsx";
 import { Prose, Words } from "./prose.tsx";
 import type { SayLesson } from "./say.ts";
 
@@ -61,16 +62,6 @@ function Field({ exercise, given, say }: Pick<ExerciseProps, "exercise" | "given
   );
 }
 
-/** What went wrong with a run, and what to do. */
-export function FaultText({ fault }: { fault: RunFault }): JSX.Element {
-  return (
-    <div class="ls-wrong" role="alert">
-      <p>{fault.message}</p>
-      {fault.do !== "" && <p>{fault.do}</p>}
-    </div>
-  );
-}
-
 /** An exercise with its field, its button, and what the check says. */
 export function ExerciseForm(props: ExerciseProps): JSX.Element {
   const { exercise, place, given, verdict, busy, progress, fault, say, answer } = props;
@@ -96,7 +87,7 @@ export function ExerciseForm(props: ExerciseProps): JSX.Element {
       <button type="submit" class="ls-button" disabled={busy && edits}>
         {edits ? say("runWithThis") : say("check")}
       </button>
-      {fault !== null && <FaultText fault={fault} />}
+      {fault !== null && <FaultText fault={fault} say={say} />}
       <div role="status" class="ls-verdict">
         {progress}
         {verdict !== undefined && !(untouched && given === "") && (

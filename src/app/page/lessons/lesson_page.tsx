@@ -1,7 +1,8 @@
 import { useEffect, useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
 import type { Lesson } from "../../../schema/lesson.ts";
-import { ExerciseForm, FaultText } from "./exercise_form.tsx";
+import { ExerciseForm } from "./exercise_form.tsx";
+import { FaultText } from "./fault_text.tsx";
 import { Findings } from "./findings.tsx";
 import type { LessonSession, LessonState } from "./lesson_session.ts";
 import { Prose } from "./prose.tsx";
@@ -29,7 +30,11 @@ export function LessonPage(props: LessonPageProps): JSX.Element {
   const [state, setState] = useState(session.view());
   const say = sayFor(state.tiny);
   useEffect(() => session.subscribe(() => setState(session.view())), [session]);
-  useEffect(() => void room?.tell(roomReport(lesson, state)), [room, state]);
+  useEffect(() => {
+    // A lesson that is not read yet would tell the room that nothing is done.
+    if (state.isRestored) void room?.tell(roomReport(lesson, state));
+  }, [room, state]);
+  if (!state.isRestored) return <p role="status">{say("opening")}</p>;
   const done = lesson.exercises.filter(({ key }) => state.verdicts[key]?.ok === true).length;
   return (
     <article class="ls-lesson">
@@ -45,7 +50,11 @@ export function LessonPage(props: LessonPageProps): JSX.Element {
       <Findings {...{ lesson, state, say, studioHref }} />
       <section class="ls-panel" aria-labelledby="ls-exercises">
         <h2 id="ls-exercises">{say("exercises")}</h2>
-        <p class="ls-muted" role="status">{`${done} / ${lesson.exercises.length} ${say("exercisesDone")}`}</p>
+        <p class="ls-row">
+          <span class="ls-muted" role="status">{`${done} / ${lesson.exercises.length} ${say("exercisesDone")}`}</span>
+          <StartOver session={session} state={state} say={say} />
+        </p>
+        {!state.isLasting && <p class="ls-muted">{say("notKept")}</p>}
         {lesson.exercises.map((exercise, i) => (
           <ExerciseForm
             key={exercise.key}
@@ -53,7 +62,7 @@ export function LessonPage(props: LessonPageProps): JSX.Element {
             place={i + 1}
             given={state.answers[exercise.key] ?? ""}
             verdict={state.verdicts[exercise.key]}
-            busy={state.active !== null || !state.canStart}
+            busy={isBusy(state) || !state.canStart}
             progress={state.active?.key === exercise.key ? progressText(state, exercise.key, say) : ""}
             fault={state.fault?.key === exercise.key ? state.fault : null}
             say={say}
@@ -67,6 +76,33 @@ export function LessonPage(props: LessonPageProps): JSX.Element {
         {neighbours.after !== null && <a href={lessonHref(neighbours.after)}>{say("after")}</a>}
       </nav>
     </article>
+  );
+}
+
+function isBusy({ active, other }: LessonState): boolean {
+  return active !== null || other !== null;
+}
+
+interface StartOverProps {
+  readonly session: LessonSession;
+  readonly state: LessonState;
+  readonly say: SayLesson;
+}
+
+/** Forgets a lesson's answers and results, for whoever sits down next. */
+function StartOver({ session, state, say }: StartOverProps): JSX.Element | null {
+  if (Object.keys(state.answers).length + Object.keys(state.runs).length === 0) return null;
+  return (
+    <button
+      type="button"
+      class="ls-button"
+      disabled={isBusy(state)}
+      onClick={() => {
+        if (confirm(say("startOverSure"))) void session.startOver();
+      }}
+    >
+      {say("startOver")}
+    </button>
   );
 }
 
@@ -89,7 +125,7 @@ function Experiments({
   studioHref,
   state,
 }: LessonPageProps & { say: SayLesson; state: LessonState }): JSX.Element {
-  const busy = state.active !== null;
+  const busy = isBusy(state);
   return (
     <section class="ls-panel" aria-labelledby="ls-experiments">
       <h2 id="ls-experiments">{say("experiments")}</h2>
@@ -99,7 +135,7 @@ function Experiments({
           type="checkbox"
           checked={state.tiny}
           disabled={busy}
-          onChange={(event: Event) => session.setTiny((event.target as HTMLInputElement).checked)}
+          onChange={(event: Event) => void session.setTiny((event.target as HTMLInputElement).checked)}
         />
         <span>{say("tiny")}</span>
       </label>
@@ -118,6 +154,11 @@ function Experiments({
           </li>
         ))}
       </ul>
+      {state.other !== null && (
+        <p role="status">
+          {`${say("otherRun")} ${say("updatesFinished")}: ${state.other.update} / ${state.other.updates}`}
+        </p>
+      )}
       <p class="ls-row">
         <button type="button" class="ls-button" disabled={!busy} onClick={() => void session.stop()}>
           {say("stop")}
@@ -125,7 +166,7 @@ function Experiments({
         <a href={studioHref("")}>{say("openStudio")}</a>
         <a href={studioHref("rollouts")}>{say("openRollouts")}</a>
       </p>
-      {state.fault !== null && !isExercise(lesson, state.fault.key) && <FaultText fault={state.fault} />}
+      {state.fault !== null && !isExercise(lesson, state.fault.key) && <FaultText fault={state.fault} say={say} />}
     </section>
   );
 }

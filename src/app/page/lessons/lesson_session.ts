@@ -1,19 +1,14 @@
-/** One learner's way through a lesson: runs, answers, verdicts. It outlives the view, which may be mounted anew. */
-
+/** One learner's way through a lesson: runs, answers, verdicts. It outlives the view, and what it keeps the page. */
 import { LeydenError } from "../../../core/errors.ts";
-import { knownStatus } from "../../../schema/known_status.ts";
-import type { Exercise, Lesson, LessonExperiment, LessonRun, LessonRuns, Verdict } from "../../../schema/lesson.ts";
-import { lessonGroupsSchema } from "../../../schema/lesson.ts";
-import type { RunFault, RunStatus } from "../../../schema/run_control.ts";
+import type { Exercise, Lesson, LessonExperiment, LessonRuns, Verdict } from "../../../schema/lesson.ts";
+import { lessonExperimentId } from "../../../schema/lesson.ts";
+import { isAlive, type RunFault, type RunStatus } from "../../../schema/run_control.ts";
 import { editedExperiment, toyExperiment } from "../../lesson/experiments.ts";
-import { faultIn, faultOf } from "../backend.ts";
+import { faultOf } from "../backend.ts";
 import { finishedLines } from "../run_feed.ts";
-
-/** Asks the gateway; `path` begins with "/". */
-export type Ask = (path: string, init?: RequestInit) => Promise<Response>;
-
-/** Lines of metrics.jsonl. */
-export type MetricsLines = LessonRun["metrics"];
+import { type Ask, LessonGateway, type MetricsLines, noNews, type RunNews } from "./lesson_gateway.ts";
+import type { LessonMemory, StartedRun } from "./lesson_memory.ts";
+import { isThatRun } from "./started_run.ts";
 
 /** A run under way. */
 export interface ActiveRun {
@@ -26,8 +21,12 @@ export interface ActiveRun {
 
 /** What the view shows. */
 export interface LessonState {
+  /** What an earlier page kept is here. */
+  readonly isRestored: boolean;
   readonly runs: LessonRuns;
   readonly active: ActiveRun | null;
+  /** A run that is no run of this lesson, and stands in the way of one; null for none. */
+  readonly other: Pick<RunStatus, "phase" | "update" | "updates"> | null;
   /** What went wrong last, and in which run. */
   readonly fault: (RunFault & { readonly key: string }) | null;
   readonly answers: Readonly<Record<string, string>>;
@@ -38,32 +37,52 @@ export interface LessonState {
   readonly canStart: boolean;
   /** Runs are tiny: a quick look at what a lesson does. */
   readonly tiny: boolean;
+  /** False where the browser keeps nothing: a reload loses answers and results. */
+  readonly isLasting: boolean;
 }
 
-/** Id of the experiment that all lessons start from. */
-const baseExperiment = "clerk";
+/** A lesson that nobody has begun. */
+export const freshLesson: LessonState = {
+  isRestored: false,
+  runs: {},
+  active: null,
+  other: null,
+  fault: null,
+  answers: {},
+  verdicts: {},
+  latest: null,
+  canStart: true,
+  tiny: false,
+  isLasting: true,
+};
+
 const waitSeconds = 10;
+/** How long a run that a reload has cut off may take until it goes on. */
+const goOnSeconds = 5;
 const over: readonly RunStatus["phase"][] = ["finished", "stopped", "failed"];
+
+function runLost(): LeydenError {
+  const message = "The run ended, or another one took its place, while no page was open to read what it recorded.";
+  return new LeydenError("lesson_run_lost", message, { do: "Run it again." });
+}
 
 /** Goes through one lesson. */
 export class LessonSession {
-  ask: Ask;
+  private readonly gateway: LessonGateway;
+  private readonly memory: LessonMemory;
   private readonly lesson: Lesson;
   private readonly listeners = new Set<() => void>();
-  private state: LessonState = {
-    runs: {},
-    active: null,
-    fault: null,
-    answers: {},
-    verdicts: {},
-    latest: null,
-    canStart: true,
-    tiny: false,
-  };
+  private state: LessonState = freshLesson;
+  private isLooking = false;
 
-  constructor(lesson: Lesson, ask: Ask) {
+  constructor(lesson: Lesson, ask: Ask, memory: LessonMemory) {
     this.lesson = lesson;
-    this.ask = ask;
+    this.gateway = new LessonGateway(ask);
+    this.memory = memory;
+  }
+
+  set ask(ask: Ask) {
+    this.gateway.ask = ask;
   }
 
   view(): LessonState {
@@ -76,39 +95,46 @@ export class LessonSession {
     return () => this.listeners.delete(told);
   }
 
-  /** Finds out whether runs can be started here. */
+  /**
+   * Takes up what an earlier page kept, and finds out whether runs can be started here. A run of this lesson that is at
+   * work is followed to its end, and kept; another one until it makes way.
+   */
   async look(): Promise<void> {
+    if (this.isLooking) return;
+    this.isLooking = true;
     try {
-      const { can } = await this.read<{ can: { start: boolean } }>("/studio/api/run");
+      await this.restore();
+      const { can, status } = await this.gateway.run();
       this.change({ canStart: can.start });
+      if (can.start && status !== null) await this.join(status);
     } catch (thrown) {
       this.fail("", faultOf(thrown));
     }
+    this.isLooking = false;
   }
 
-  setTiny(tiny: boolean): void {
+  async setTiny(tiny: boolean): Promise<void> {
     this.change({ tiny });
+    await this.keepProgress();
   }
 
   /** Runs an experiment to its end and keeps what it recorded. */
   async run(experiment: LessonExperiment): Promise<void> {
-    if (this.state.active !== null) return;
+    if (this.isBusy()) return;
     const { key, overrides } = this.state.tiny ? toyExperiment(this.lesson, experiment) : experiment;
-    this.change({ active: { key, update: 0, updates: 0, lines: [] }, fault: null, latest: null });
-    try {
-      await this.post({ action: "start", experiment: baseExperiment, overrides });
-      const finished = await this.follow(key);
-      if (finished) this.change({ runs: { ...this.state.runs, [key]: await this.record() }, latest: key });
-    } catch (thrown) {
-      this.fail(key, faultOf(thrown));
-    }
-    this.change({ active: null });
+    const started = { lesson: this.lesson.id, key, overrides, isKept: false };
+    await this.following(started, async () => {
+      await this.memory.keepStarted(started);
+      await this.gateway.control({ action: "start", experiment: lessonExperimentId, overrides });
+    });
+    // Somebody else has started one meanwhile.
+    if (this.state.fault?.code === "run_phase") void this.look();
   }
 
-  /** Ends the run under way; it is not kept. */
+  /** Ends the run under way, whoever has started it; it is not kept. */
   async stop(): Promise<void> {
     try {
-      await this.post({ action: "stop" });
+      await this.gateway.control({ action: "stop" });
     } catch (thrown) {
       this.fail("", faultOf(thrown));
     }
@@ -121,6 +147,7 @@ export class LessonSession {
       answers: { ...this.state.answers, [key]: text },
       verdicts: { ...this.state.verdicts, [key]: undefined },
     });
+    await this.keepProgress();
     if (exercise.kind === "edit-config" || exercise.kind === "edit-reward") {
       try {
         await this.run(editedExperiment(this.lesson, exercise, text));
@@ -129,7 +156,122 @@ export class LessonSession {
       }
       if (this.state.fault !== null || this.state.latest !== key) return;
     }
-    this.change({ verdicts: { ...this.state.verdicts, [key]: exercise.check(text, this.state.runs) } });
+    await this.judge(exercise, text);
+  }
+
+  /** Forgets answers and results; nothing happens while a run is under way. */
+  async startOver(): Promise<void> {
+    if (this.isBusy()) return;
+    this.change({ runs: {}, answers: {}, verdicts: {}, latest: null, fault: null });
+    await this.memory.forget(this.lesson.id);
+  }
+
+  private isBusy(): boolean {
+    return this.state.active !== null || this.state.other !== null;
+  }
+
+  private async judge(exercise: Exercise, text: string): Promise<void> {
+    this.change({ verdicts: { ...this.state.verdicts, [exercise.key]: exercise.check(text, this.state.runs) } });
+    await this.keepProgress();
+  }
+
+  private async restore(): Promise<void> {
+    if (this.state.isRestored) return;
+    const kept = await this.memory.read(this.lesson.id);
+    const known = new Set([...this.lesson.experiments, ...this.lesson.exercises].map(({ key }) => key));
+    const runs = Object.entries(kept?.runs ?? {}).filter(([key]) => known.has(key));
+    this.change({ ...kept, runs: Object.fromEntries(runs), isRestored: true, isLasting: this.memory.isLasting });
+  }
+
+  private async keepProgress(): Promise<void> {
+    await this.memory.keepProgress(this.lesson.id, this.state);
+    this.change({ isLasting: this.memory.isLasting });
+  }
+
+  /** Takes the run that a status tells of for what it is: this lesson's, or one that stands in the way. */
+  private async join(status: RunStatus): Promise<void> {
+    const started = await this.memory.started();
+    if (this.isBusy()) return;
+    const isIts = started?.lesson === this.lesson.id && isThatRun(status, started, lessonExperimentId);
+    this.change({ latest: isIts && started.isKept ? started.key : null });
+    if (started?.lesson === this.lesson.id && !started.isKept) {
+      if (isIts) return await this.pickUp(started, status);
+      await this.memory.keepStarted(null);
+      this.fail(started.key, faultOf(runLost()));
+    }
+    if (isAlive(status.phase)) await this.watch();
+  }
+
+  /** True when a run that was cut off is at work again. */
+  private async goesOn(): Promise<boolean> {
+    const news = await this.gateway.news(noNews, 0);
+    if (news.status?.phase !== "stopped") return true;
+    return (await this.gateway.news(news, goOnSeconds)).status?.phase !== "stopped";
+  }
+
+  /** Follows a run that an earlier page has started. */
+  private async pickUp(started: StartedRun, { phase }: RunStatus): Promise<void> {
+    await this.following(started, async () => {
+      if (phase === "stopped" && !(await this.goesOn())) throw runLost();
+    });
+    const { fault, latest, answers } = this.state;
+    // The texts of a run go with its model.
+    if (fault?.code === "404") this.fail(started.key, faultOf(runLost()));
+    const exercise = this.lesson.exercises.find(({ key }) => key === started.key);
+    if (exercise === undefined || latest !== started.key) return;
+    await this.judge(exercise, answers[started.key] ?? "");
+  }
+
+  /** Waits until a run that is none of the lesson's makes way. */
+  private async watch(): Promise<void> {
+    try {
+      for (let news: RunNews = noNews; ; ) {
+        news = await this.gateway.news(news, waitSeconds);
+        if (news.status === null || !isAlive(news.status.phase)) break;
+        const { phase, update, updates } = news.status;
+        this.change({ other: { phase, update, updates } });
+      }
+    } finally {
+      this.change({ other: null });
+    }
+  }
+
+  /** Begins a run, or does not where it is at work, follows it to its end and keeps what it recorded. */
+  private async following(started: StartedRun, begin: () => Promise<void>): Promise<void> {
+    const { lesson, key } = started;
+    this.change({ active: { key, update: 0, updates: 0, lines: [] }, fault: null, latest: null });
+    let isKept = false;
+    try {
+      await begin();
+      if (await this.follow(key)) {
+        const run = await this.gateway.record();
+        await this.memory.keepRun(lesson, key, run);
+        isKept = true;
+        this.change({ runs: { ...this.state.runs, [key]: run }, latest: key });
+      }
+    } catch (thrown) {
+      this.fail(key, faultOf(thrown));
+    }
+    await this.memory.keepStarted(isKept ? { ...started, isKept } : null);
+    this.change({ active: null, isLasting: this.memory.isLasting });
+  }
+
+  /** Until the run is over; false when it was stopped, or failed and the fault is told. */
+  private async follow(key: string): Promise<boolean> {
+    for (let news: RunNews = noNews; ; ) {
+      news = await this.gateway.news(news, waitSeconds);
+      const { status } = news;
+      if (status === null) return false;
+      const { active } = this.state;
+      const isKnown = status.update === (active?.update ?? 0);
+      const lines = isKnown ? (active?.lines ?? []) : finishedLines(await this.gateway.lines(), status);
+      this.change({ active: { key, update: status.update, updates: status.updates, lines } });
+      if (status.phase === "failed" && status.error !== null) {
+        this.fail(key, status.error);
+        return false;
+      }
+      if (over.includes(status.phase)) return status.phase === "finished";
+    }
   }
 
   private fail(key: string, fault: RunFault): void {
@@ -140,53 +282,4 @@ export class LessonSession {
     this.state = { ...this.state, ...part };
     for (const told of this.listeners) told();
   }
-
-  /** Until the run is over; false when it was stopped. @throws LeydenError when it failed */
-  private async follow(key: string): Promise<boolean> {
-    let status: RunStatus | null = null;
-    for (let cursor = -1; ; ) {
-      const news: { cursor: number; status: RunStatus | null } = await this.read(
-        `/studio/api/changes?after=${cursor}&wait_seconds=${waitSeconds}&known=${knownStatus(status)}`,
-      );
-      cursor = news.cursor;
-      status = news.status;
-      if (status === null) return false;
-      const known = this.state.active?.update ?? 0;
-      const isKnown = status.update === known;
-      const lines = isKnown ? (this.state.active?.lines ?? []) : finishedLines(await this.lines(), status);
-      this.change({ active: { key, update: status.update, updates: status.updates, lines } });
-      if (status.phase === "failed" && status.error !== null) {
-        this.fail(key, status.error);
-        return false;
-      }
-      if (over.includes(status.phase)) return status.phase === "finished";
-    }
-  }
-
-  private async record(): Promise<LessonRun> {
-    const groups = lessonGroupsSchema.parse(await this.read<unknown>("/lesson/api/groups"));
-    return { metrics: await this.lines(), groups };
-  }
-
-  private async lines(): Promise<MetricsLines> {
-    return (await this.read<{ lines: MetricsLines }>("/studio/api/metrics?after=-1")).lines;
-  }
-
-  private async read<T>(path: string): Promise<T> {
-    const response = await this.ask(path);
-    if (!response.ok) throw asThrown(await faultIn(response));
-    return (await response.json()) as T;
-  }
-
-  private async post(body: unknown): Promise<void> {
-    const headers = { "content-type": "application/json" };
-    const init = { method: "POST", headers, body: JSON.stringify(body) };
-    const response = await this.ask("/studio/api/control", init);
-    if (!response.ok) throw asThrown(await faultIn(response));
-  }
-}
-
-/** A fault of the gateway as an error of the same code. */
-function asThrown({ code, message, do: advice }: RunFault): LeydenError {
-  return new LeydenError(code, message, { do: advice });
 }

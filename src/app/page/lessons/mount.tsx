@@ -2,10 +2,13 @@
 import { render } from "hono/jsx/dom";
 import { lessons } from "../../../../examples/lessons/lessons.ts";
 import type { LessonLanguage } from "../../../schema/lesson.ts";
+import type { Ask } from "./lesson_gateway.ts";
 import { LessonList } from "./lesson_list.tsx";
+import { browserValues, LessonMemory } from "./lesson_memory.ts";
 import { LessonPage } from "./lesson_page.tsx";
-import { type Ask, LessonSession } from "./lesson_session.ts";
+import { LessonSession } from "./lesson_session.ts";
 import { RoomLink } from "./room_link.ts";
+import { tabTicket } from "./room_ticket.ts";
 import { findLesson, type SayLesson, sayOf } from "./say.ts";
 import { TeacherPage, teacherId } from "./teacher_page.tsx";
 
@@ -25,6 +28,8 @@ export interface LessonsOptions {
 
 /** Lessons that were begun in this page: another language, or a look elsewhere, loses nothing. */
 const sessions = new Map<string, LessonSession>();
+/** What lessons keep over a reload. */
+let memory: LessonMemory | null = null;
 /** The membership in a room, for all lessons. */
 let link: RoomLink | null = null;
 
@@ -43,11 +48,12 @@ export function mountLessons(root: HTMLElement, options: LessonsOptions): { clos
     return { close: () => root.replaceChildren() };
   }
   const { lesson } = published;
-  const session = sessions.get(lesson.id) ?? new LessonSession(lesson, fetch);
+  memory ??= new LessonMemory(browserValues());
+  const session = sessions.get(lesson.id) ?? new LessonSession(lesson, fetch, memory);
   session.ask = fetch;
   void session.look();
   sessions.set(lesson.id, session);
-  if (options.room) link ??= new RoomLink(options.room);
+  if (options.room) link ??= new RoomLink(options.room, tabTicket);
   const place = lessons.indexOf(published);
   const neighbours = {
     before: lessons[place - 1]?.lesson.id ?? null,

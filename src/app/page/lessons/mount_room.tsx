@@ -1,11 +1,13 @@
 /** The teacher's view over a room's tabs, as a part of the page. */
 import { render, useEffect, useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
-import { asLeydenError, LeydenError } from "../../../core/errors.ts";
+import { LeydenError } from "../../../core/errors.ts";
 import type { LessonLanguage } from "../../../schema/lesson.ts";
 import { type RoomMember, type RoomView, roomViewSchema } from "../../../schema/room.ts";
-import { faultIn } from "../backend.ts";
-import type { Ask } from "./lesson_session.ts";
+import type { RunFault } from "../../../schema/run_control.ts";
+import { faultIn, faultOf } from "../backend.ts";
+import { FaultText } from "./fault_text.tsx";
+import type { Ask } from "./lesson_gateway.ts";
 import { findLesson, type SayLesson, sayOf } from "./say.ts";
 
 /** What the view is shown with. */
@@ -19,7 +21,7 @@ const refreshMs = 3_000;
 /** Members silent for longer are shown as such. */
 const quietSeconds = 60;
 
-async function faultOf(response: Response): Promise<LeydenError> {
+async function refusal(response: Response): Promise<LeydenError> {
   const { code, message } = await faultIn(response);
   return new LeydenError(code, message);
 }
@@ -27,14 +29,14 @@ async function faultOf(response: Response): Promise<LeydenError> {
 async function readRoom(ask: Ask): Promise<RoomView> {
   const response = await ask("/room/api/view");
   if (response.ok) return roomViewSchema.parse(await response.json());
-  throw await faultOf(response);
+  throw await refusal(response);
 }
 
 /** Puts a member out; one who has left meanwhile is out already. */
 async function removeMember(ask: Ask, id: string): Promise<RoomView> {
   const headers = { "content-type": "application/json" };
   const response = await ask("/room/api/remove", { method: "POST", headers, body: JSON.stringify({ id }) });
-  if (!response.ok && response.status !== 404) throw await faultOf(response);
+  if (!response.ok && response.status !== 404) throw await refusal(response);
   return await readRoom(ask);
 }
 
@@ -126,14 +128,14 @@ function MemberTable({ members, say, language, onRemove }: MembersProps): JSX.El
 function RoomTable({ ask, language }: RoomOptions): JSX.Element {
   const say = sayOf(null, language);
   const [room, setRoom] = useState<RoomView | null>(null);
-  const [fault, setFault] = useState("");
+  const [fault, setFault] = useState<RunFault | null>(null);
   const show = (looked: Promise<RoomView>): void => {
     looked.then(
       (view) => {
         setRoom(view);
-        setFault("");
+        setFault(null);
       },
-      (thrown: unknown) => setFault(asLeydenError(thrown).message),
+      (thrown: unknown) => setFault(faultOf(thrown)),
     );
   };
   useEffect(() => {
@@ -145,7 +147,7 @@ function RoomTable({ ask, language }: RoomOptions): JSX.Element {
     <div class="ls-lesson ls-wide">
       <h1>{say("roomTitle")}</h1>
       <p class="ls-lead">{say("roomLead")}</p>
-      {fault !== "" && <p class="ls-wrong" role="alert">{`${say("roomNoView")} ${fault}`}</p>}
+      {fault !== null && <FaultText fault={fault} lead={say("roomNoView")} say={say} />}
       {room !== null && (
         <>
           <p class="ls-code-line">

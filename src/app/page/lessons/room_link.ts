@@ -1,14 +1,25 @@
 /** A tab's way into its teacher's room: numbers of the lesson's runs, never their texts. */
 
-import { asLeydenError, LeydenError } from "../../../core/errors.ts";
+import { LeydenError } from "../../../core/errors.ts";
 import type { Lesson } from "../../../schema/lesson.ts";
-import { type RoomReport, roomTicketSchema } from "../../../schema/room.ts";
-import type { Ask, LessonState } from "./lesson_session.ts";
+import { type RoomReport, type RoomTicket, roomTicketSchema } from "../../../schema/room.ts";
+import type { RunFault } from "../../../schema/run_control.ts";
+import { faultOf } from "../backend.ts";
+import type { Ask } from "./lesson_gateway.ts";
+import type { LessonState } from "./lesson_session.ts";
 
-/** Whether the tab shares, and what went wrong last; empty for nothing. */
+/** Whether the tab shares, and what went wrong last; null for nothing. */
 export interface RoomState {
   readonly name: string | null;
-  readonly fault: string;
+  readonly fault: RunFault | null;
+}
+
+/** Where a membership outlives the page. */
+export interface TicketPlace {
+  /** Null when there is none. */
+  read(): RoomTicket | null;
+  /** Null ends the membership. */
+  keep(ticket: RoomTicket | null): void;
 }
 
 /** What a teacher sees of a lesson's state. */
@@ -28,18 +39,23 @@ export function roomReport(lesson: Lesson, { active, runs, verdicts }: LessonSta
   };
 }
 
-/** The tab's membership; one for all lessons. */
+/** The tab's membership; one for all lessons, and the same after a reload. */
 export class RoomLink {
   private readonly ask: Ask;
+  private readonly place: TicketPlace;
   private readonly listeners = new Set<() => void>();
-  private token: string | null = null;
-  private state: RoomState = { name: null, fault: "" };
+  private token: string | null;
+  private state: RoomState;
   private latest: Omit<RoomReport, "token"> | null = null;
   /** What the room was told last. */
   private told = "";
 
-  constructor(ask: Ask) {
+  constructor(ask: Ask, place: TicketPlace) {
     this.ask = ask;
+    this.place = place;
+    const ticket = place.read();
+    this.token = ticket?.token ?? null;
+    this.state = { name: ticket?.name ?? null, fault: null };
   }
 
   view(): RoomState {
@@ -55,17 +71,15 @@ export class RoomLink {
   async join(code: string, name: string): Promise<void> {
     await this.attempt(async () => {
       const ticket = roomTicketSchema.parse(await (await this.post("join", { code, name })).json());
-      this.token = ticket.token;
       this.told = "";
-      this.change({ name: ticket.name, fault: "" });
+      this.become(ticket);
     });
     await this.send();
   }
 
   async leave(): Promise<void> {
     const { token } = this;
-    this.token = null;
-    this.change({ name: null, fault: "" });
+    this.become(null);
     if (token !== null) await this.attempt(async () => void (await this.post("leave", { token })));
   }
 
@@ -83,6 +97,13 @@ export class RoomLink {
     await this.attempt(async () => void (await this.post("report", { token, ...latest })));
   }
 
+  /** In with a ticket, out without one. */
+  private become(ticket: RoomTicket | null): void {
+    this.token = ticket?.token ?? null;
+    this.place.keep(ticket);
+    this.change({ name: ticket?.name ?? null, fault: null });
+  }
+
   private change(state: RoomState): void {
     this.state = state;
     for (const told of this.listeners) told();
@@ -92,7 +113,7 @@ export class RoomLink {
     try {
       await body();
     } catch (thrown) {
-      this.change({ ...this.state, fault: asLeydenError(thrown).message });
+      this.change({ ...this.state, fault: faultOf(thrown) });
     }
   }
 
@@ -100,12 +121,8 @@ export class RoomLink {
     const headers = { "content-type": "application/json" };
     const response = await this.ask(`/room/api/${path}`, { method: "POST", headers, body: JSON.stringify(body) });
     if (response.ok) return response;
-    if (response.status === 401) {
-      this.token = null;
-      this.change({ name: null, fault: "" });
-    }
-    const text = await response.text();
-    throw new LeydenError("room", detailOf(text));
+    if (response.status === 401) this.become(null);
+    throw new LeydenError(`room_${response.status}`, detailOf(await response.text()));
   }
 }
 

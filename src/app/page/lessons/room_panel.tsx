@@ -1,5 +1,6 @@
 import { useEffect, useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
+import { FaultText } from "./fault_text.tsx";
 import type { RoomLink } from "./room_link.ts";
 import type { SayLesson } from "./say.ts";
 
@@ -38,7 +39,7 @@ export function RoomPanel({ link, say }: { link: RoomLink; say: SayLesson }): JS
           </button>
         </p>
       )}
-      {state.fault !== "" && <p class="ls-wrong" role="alert">{`${say("roomFailed")} ${state.fault}`}</p>}
+      {state.fault !== null && <FaultText fault={state.fault} lead={say("roomFailed")} say={say} />}
     </details>
   );
 }

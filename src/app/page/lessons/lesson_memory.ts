@@ -1,0 +1,156 @@
+/** What is kept of the lessons over a reload: answers, verdicts, finished runs, and the run that was started last. */
+import { createStore, del, get, set } from "idb-keyval";
+import { z } from "zod";
+import { type LessonRun, type LessonRuns, lessonGroupsSchema, type Verdict } from "../../../schema/lesson.ts";
+
+/** Values by key, as structured clones. */
+export interface KeptValues {
+  get(key: string): Promise<unknown>;
+  set(key: string, value: unknown): Promise<void>;
+  del(key: string): Promise<void>;
+}
+
+/** How far a learner is in a lesson, but for the records of its runs. */
+export interface LessonProgress {
+  readonly answers: Readonly<Record<string, string>>;
+  readonly verdicts: Readonly<Record<string, Verdict | undefined>>;
+  readonly tiny: boolean;
+}
+
+/** A lesson as it was left. */
+export interface KeptLesson extends LessonProgress {
+  readonly runs: LessonRuns;
+}
+
+/** The run that lessons started last; the tab has one at a time. */
+export interface StartedRun {
+  /** Ids of the lesson, and of its experiment or exercise. */
+  readonly lesson: string;
+  readonly key: string;
+  readonly overrides: Readonly<Record<string, unknown>>;
+  /** It has finished, and what it recorded is among the lesson's runs. */
+  readonly isKept: boolean;
+}
+
+const progressSchema = z.object({
+  answers: z.record(z.string(), z.string()),
+  verdicts: z.record(z.string(), z.object({ ok: z.boolean(), feedback: z.string() })),
+  tiny: z.boolean(),
+});
+
+const line = z.record(z.string(), z.union([z.number(), z.string(), z.null()]));
+const runSchema: z.ZodType<LessonRun> = z.object({ metrics: z.array(line), groups: lessonGroupsSchema });
+const runsSchema = z.array(z.string());
+
+const startedSchema: z.ZodType<StartedRun> = z.object({
+  lesson: z.string(),
+  key: z.string(),
+  overrides: z.record(z.string(), z.unknown()),
+  isKept: z.boolean(),
+});
+
+const startedKey = "started";
+const progressKey = (lesson: string): string => `${lesson}/progress`;
+/** Keys of the lesson's runs, in the order in which they ended first. */
+const runsKey = (lesson: string): string => `${lesson}/runs`;
+const runKey = (lesson: string, key: string): string => `${lesson}/run/${key}`;
+
+/** The lessons' own part of the browser's database. */
+export function browserValues(): KeptValues {
+  // A run's record is too large for sessionStorage, and a page from a disk has no private file system.
+  const store = createStore("leyden-lessons", "kept");
+  return { get: (key) => get(key, store), set: (key, value) => set(key, value, store), del: (key) => del(key, store) };
+}
+
+/** Values that last as long as the page. */
+function passingValues(): KeptValues {
+  const values = new Map<string, unknown>();
+  return {
+    get: async (key) => values.get(key),
+    set: async (key, value) => void values.set(key, value),
+    del: async (key) => void values.delete(key),
+  };
+}
+
+/** Values in one place until it refuses them, from then on in the page alone; `refused` is told once. */
+function lastingValues(first: KeptValues, refused: () => void): KeptValues {
+  let values = first;
+  const attempt = async <T>(work: () => Promise<T>): Promise<T> => {
+    try {
+      return await work();
+    } catch {
+      if (values === first) {
+        values = passingValues();
+        refused();
+      }
+      return await work();
+    }
+  };
+  return {
+    get: (key) => attempt(() => values.get(key)),
+    set: (key, value) => attempt(() => values.set(key, value)),
+    del: (key) => attempt(() => values.del(key)),
+  };
+}
+
+/** Keeps lessons: in the page alone where the browser refuses to store data, as it may in a private window. */
+export class LessonMemory {
+  private readonly values: KeptValues;
+  private lasts = true;
+
+  constructor(values: KeptValues) {
+    this.values = lastingValues(values, () => {
+      this.lasts = false;
+    });
+  }
+
+  /** False once the browser has refused: a reload then loses what is kept. */
+  get isLasting(): boolean {
+    return this.lasts;
+  }
+
+  /** The lesson as it was left; null when nothing is kept, or only what another version of the page wrote. */
+  async read(lesson: string): Promise<KeptLesson | null> {
+    const progress = progressSchema.safeParse(await this.values.get(progressKey(lesson)));
+    const keys = await this.runKeys(lesson);
+    if (!progress.success && keys.length === 0) return null;
+    const { answers, verdicts, tiny } = progress.data ?? { answers: {}, verdicts: {}, tiny: false };
+    const runs: Record<string, LessonRun> = {};
+    for (const key of keys) {
+      const run = runSchema.safeParse(await this.values.get(runKey(lesson, key)));
+      if (run.success) runs[key] = run.data;
+    }
+    return { answers, verdicts, tiny, runs };
+  }
+
+  async keepProgress(lesson: string, { answers, verdicts, tiny }: LessonProgress): Promise<void> {
+    const judged = Object.entries(verdicts).filter(([, verdict]) => verdict !== undefined);
+    await this.values.set(progressKey(lesson), { answers, verdicts: Object.fromEntries(judged), tiny });
+  }
+
+  async keepRun(lesson: string, key: string, run: LessonRun): Promise<void> {
+    await this.values.set(runKey(lesson, key), run);
+    const keys = await this.runKeys(lesson);
+    if (!keys.includes(key)) await this.values.set(runsKey(lesson), [...keys, key]);
+  }
+
+  /** Null when none was started, or the last one was stopped or has failed. */
+  async started(): Promise<StartedRun | null> {
+    return startedSchema.safeParse(await this.values.get(startedKey)).data ?? null;
+  }
+
+  async keepStarted(run: StartedRun | null): Promise<void> {
+    await (run === null ? this.values.del(startedKey) : this.values.set(startedKey, run));
+  }
+
+  /** Forgets answers and runs of a lesson. */
+  async forget(lesson: string): Promise<void> {
+    for (const key of await this.runKeys(lesson)) await this.values.del(runKey(lesson, key));
+    await this.values.del(runsKey(lesson));
+    await this.values.del(progressKey(lesson));
+  }
+
+  private async runKeys(lesson: string): Promise<string[]> {
+    return runsSchema.safeParse(await this.values.get(runsKey(lesson))).data ?? [];
+  }
+}

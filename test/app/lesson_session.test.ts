@@ -1,0 +1,181 @@
+// Plan: a reload before, in and after a run; a run that went with the page; a run of somebody else's, and of another
+// lesson; a browser that keeps nothing; starting over.
+import { describe, expect, it } from "vitest";
+import type { LessonSession } from "../../src/app/page/lessons/lesson_session.ts";
+import { idleRun } from "../../src/schema/run_control.ts";
+import { choice, database, edit, experiment, FakeGateway, lesson, openLesson } from "./lesson_rig.ts";
+
+const activeKey = (session: LessonSession) => () => session.view().active?.key ?? null;
+
+describe("a lesson", () => {
+  it("is after a reload where it was: answers, verdicts, results, size, and what the studio shows", async () => {
+    const [gateway, values] = [new FakeGateway(), database()];
+    const first = openLesson(gateway, values);
+    await expect.poll(() => first.view().isRestored).toBe(true);
+    await first.setTiny(true);
+    const ran = first.run(experiment);
+    await expect.poll(() => gateway.status.phase).toBe("running");
+    expect(gateway.status.updates).toBe(2);
+    gateway.put("finished", { update: 2 });
+    await ran;
+    await first.answer(choice, "model");
+    await first.answer(choice, "harness");
+    const second = openLesson(gateway, values);
+    await expect.poll(() => second.view().latest).toBe("run");
+    expect(second.view()).toEqual(first.view());
+    expect(second.view()).toMatchObject({
+      runs: { run: { metrics: [{ step: 1 }, { step: 2 }], groups: [] } },
+      answers: { who: "harness" },
+      verdicts: { who: { ok: true, feedback: "whoRight" } },
+      tiny: true,
+      isLasting: true,
+      active: null,
+      fault: null,
+    });
+    expect(gateway.asked).toEqual(["start"]);
+  });
+
+  it("follows a run that the reload cut off, from its going on to its end, and judges what was edited", async () => {
+    const [gateway, values] = [new FakeGateway(), database()];
+    const first = openLesson(gateway, values);
+    await expect.poll(() => first.view().isRestored).toBe(true);
+    void first.answer(edit, "0.002");
+    await expect.poll(() => gateway.status.phase).toBe("running");
+    gateway.reload({ phase: "stopped", update: 1 });
+    const second = openLesson(gateway, values);
+    await expect.poll(activeKey(second)).toBe("faster");
+    expect(second.view().answers).toEqual({ faster: "0.002" });
+    gateway.put("opening");
+    gateway.put("running", { update: 2 });
+    await expect.poll(() => second.view().active).toMatchObject({ update: 2, updates: 3, lines: [{}, {}] });
+    gateway.put("finished", { update: 3 });
+    await expect.poll(activeKey(second)).toBe(null);
+    await expect.poll(() => second.view().verdicts.faster?.ok).toBe(true);
+    expect(second.view()).toMatchObject({ latest: "faster", fault: null });
+    expect(second.view().runs.faster?.metrics).toHaveLength(3);
+    expect(gateway.asked).toEqual(["start"]);
+  });
+
+  it.each([
+    ["is not gone on with", { phase: "stopped" as const }],
+    ["went with the page, as from a disk", idleRun],
+    ["was replaced by another", { phase: "finished" as const, experiment: "calc" }],
+    ["ended, and its model was let go", { phase: "finished" as const, update: 3 }],
+  ])("says that a run is lost which %s, and is free for the next", async (_, left) => {
+    const [gateway, values] = [new FakeGateway(), database()];
+    const first = openLesson(gateway, values);
+    await expect.poll(() => first.view().isRestored).toBe(true);
+    void first.run(experiment);
+    await expect.poll(() => gateway.status.phase).toBe("running");
+    gateway.reload(left);
+    gateway.hasModel = false;
+    const second = openLesson(gateway, values);
+    await expect
+      .poll(() => {
+        gateway.tire();
+        return second.view().fault?.code;
+      })
+      .toBe("lesson_run_lost");
+    await expect.poll(activeKey(second)).toBe(null);
+    expect(second.view()).toMatchObject({ runs: {}, latest: null, fault: { key: "run", do: "Run it again." } });
+    // It is said once.
+    const third = openLesson(gateway, values);
+    await expect.poll(() => third.view().isRestored).toBe(true);
+    expect(third.view().fault).toBeNull();
+    gateway.hasModel = true;
+    const ran = third.run(experiment);
+    await expect.poll(() => gateway.asked).toEqual(["start", "start"]);
+    gateway.put("finished", { update: 3 });
+    await ran;
+    expect(third.view()).toMatchObject({ latest: "run", fault: null });
+  });
+
+  it("is closed while a run of somebody else is at work or waits, and can stop it", async () => {
+    const gateway = new FakeGateway();
+    gateway.status = { ...idleRun, phase: "running", experiment: "calc", update: 1, updates: 12 };
+    const session = openLesson(gateway, database());
+    const other = () => session.view().other;
+    await expect.poll(other).toEqual({ phase: "running", update: 1, updates: 12 });
+    gateway.put("paused", { update: 2 });
+    await expect.poll(other).toEqual({ phase: "paused", update: 2, updates: 12 });
+    await session.run(experiment);
+    await session.startOver();
+    expect(gateway.asked).toEqual([]);
+    await session.stop();
+    await expect.poll(other).toBeNull();
+    expect(session.view()).toMatchObject({ active: null, fault: null, runs: {} });
+    expect(gateway.asked).toEqual(["stop"]);
+  });
+
+  it("does not take another lesson's run for its own", async () => {
+    const [gateway, values] = [new FakeGateway(), database()];
+    const first = openLesson(gateway, values);
+    await expect.poll(() => first.view().isRestored).toBe(true);
+    void first.run(experiment);
+    await expect.poll(() => gateway.status.phase).toBe("running");
+    const second = openLesson(gateway, values, { ...lesson, id: "02-tokens" });
+    await expect.poll(() => second.view().other?.phase).toBe("running");
+    expect(second.view().active).toBeNull();
+    gateway.put("finished", { update: 3 });
+    await expect.poll(() => second.view().other).toBeNull();
+    expect(second.view().runs).toEqual({});
+    expect(second.view().latest).toBeNull();
+  });
+
+  it("says why a run was refused, and waits for the one that stands in its way", async () => {
+    const gateway = new FakeGateway();
+    const session = openLesson(gateway, database());
+    await expect.poll(() => session.view().isRestored).toBe(true);
+    gateway.status = { ...idleRun, phase: "opening", experiment: "calc" };
+    await session.run(experiment);
+    expect(session.view().fault).toMatchObject({ code: "run_phase", key: "run", do: "Stop it first." });
+    await expect.poll(() => session.view().other?.phase).toBe("opening");
+    gateway.put("stopped");
+    await expect.poll(() => session.view().other).toBeNull();
+  });
+
+  it("works in a browser that keeps nothing, and says that a reload loses it", async () => {
+    const refuse = () => Promise.reject(new Error("denied"));
+    const gateway = new FakeGateway();
+    const session = openLesson(gateway, { get: refuse, set: refuse, del: refuse });
+    await expect.poll(() => session.view().isRestored).toBe(true);
+    expect(session.view().isLasting).toBe(false);
+    const ran = session.run(experiment);
+    await expect.poll(() => gateway.status.phase).toBe("running");
+    gateway.put("finished", { update: 3 });
+    await ran;
+    await session.answer(choice, "harness");
+    expect(session.view()).toMatchObject({ latest: "run", verdicts: { who: { ok: true } }, fault: null });
+    // Another language shows it anew.
+    await session.look();
+    expect(session.view().latest).toBe("run");
+  });
+
+  it("is started over for whoever comes next", async () => {
+    const [gateway, values] = [new FakeGateway(), database()];
+    const first = openLesson(gateway, values);
+    await expect.poll(() => first.view().isRestored).toBe(true);
+    const ran = first.run(experiment);
+    await expect.poll(() => gateway.status.phase).toBe("running");
+    await first.startOver();
+    gateway.put("finished", { update: 3 });
+    await ran;
+    await first.answer(choice, "harness");
+    await first.startOver();
+    expect(first.view()).toMatchObject({ runs: {}, answers: {}, verdicts: {}, latest: null });
+    const second = openLesson(gateway, values);
+    await expect.poll(() => second.view().isRestored).toBe(true);
+    expect(second.view()).toMatchObject({ runs: {}, answers: {}, verdicts: {}, active: null });
+  });
+
+  it("begins anew where an older page kept something else", async () => {
+    const values = database();
+    await values.set("01-policy/progress", { answers: [] });
+    await values.set("01-policy/runs", ["run", "gone"]);
+    await values.set("01-policy/run/run", { metrics: "none" });
+    await values.set("01-policy/run/gone", { metrics: [], groups: [] });
+    const session = openLesson(new FakeGateway(), values);
+    await expect.poll(() => session.view().isRestored).toBe(true);
+    expect(session.view()).toMatchObject({ runs: {}, answers: {}, verdicts: {}, tiny: false, fault: null });
+  });
+});
