@@ -139,17 +139,31 @@ export class ModelParts implements EngineParts {
   async scoreRows({ rows, temperature, adapter, ...asked }: ScoreRowsRequest): Promise<ScoreRowsResult> {
     const { rowScorer } = this.policies.at(adapter);
     const { values } = asked;
-    const own = asked.policy ? await rowScorer.score(rows, temperature, { values }) : null;
+    const own = await this.timed(asked.policy, () => rowScorer.score(rows, temperature, { values }));
+    const reference = await this.timed(asked.reference, () => this.requireReference().logprobs(rows, temperature));
+    const byHead = own.result?.values ?? null;
+    const judged = await this.timed(values && byHead === null, () => this.requireCritic(adapter).values(rows));
     return {
-      logprobs: own?.logprobs ?? null,
-      entropies: own?.entropies ?? null,
-      refLogprobs: asked.reference ? await this.requireReference().logprobs(rows, temperature) : null,
-      values: values ? (own?.values ?? (await this.requireCritic(adapter).values(rows))) : null,
+      logprobs: own.result?.logprobs ?? null,
+      entropies: own.result?.entropies ?? null,
+      refLogprobs: reference.result,
+      values: byHead ?? judged.result,
+      ms: { policy: own.ms, reference: reference.ms, values: judged.ms },
     };
   }
 
-  updateCritic({ rows, adapter, ...how }: CriticUpdateRequest): Promise<CriticResult> {
-    return this.requireCritic(adapter).step(rows, how);
+  async updateCritic({ rows, adapter, ...how }: CriticUpdateRequest): Promise<CriticResult> {
+    const start = this.clock.monotonic();
+    const step = await this.requireCritic(adapter).step(rows, how);
+    return { ...step, trainMs: this.clock.monotonic() - start };
+  }
+
+  /** What is asked for, and how long it took; null where it is not. */
+  private async timed<T>(isAsked: boolean, run: () => Promise<T>): Promise<{ result: T | null; ms: number | null }> {
+    if (!isAsked) return { result: null, ms: null };
+    const start = this.clock.monotonic();
+    const result = await run();
+    return { result, ms: this.clock.monotonic() - start };
   }
 
   clearGradients(adapter: string | undefined | null): void {
@@ -171,9 +185,12 @@ export class ModelParts implements EngineParts {
     };
     const faulty = fault === "nan-grad" ? rows.map(withNan) : rows;
     const wanted = loss.klCoef === 0 ? null : this.reference;
-    const filled = wanted === null ? faulty : await wanted.fill(faulty, loss);
+    const reference = await this.timed(wanted !== null, async () => wanted?.fill(faulty, loss));
+    const filled = reference.result ?? faulty;
     const { statistics, stats } = await trainer.addGradients(filled, loss, { between: between && pause, value });
-    return { ...statistics, logprobs: recordLogprobs(stats), trainMs: this.clock.monotonic() - start - othersMs };
+    const trainMs = this.clock.monotonic() - start - othersMs;
+    const ofReference = reference.ms === null ? {} : { referenceMs: reference.ms };
+    return { ...statistics, logprobs: recordLogprobs(stats), trainMs, ...ofReference };
   }
 
   async step(request: UpdateRequest): Promise<StepResult> {

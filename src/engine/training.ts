@@ -92,13 +92,14 @@ export class Training {
     try {
       this.begin();
       this.gradients ??= await times.measure("train", () => this.compute(job));
-      const { logprobs, trainMs } = this.gradients;
+      const { logprobs, trainMs, referenceMs } = this.gradients;
       const result = await times.measure("optimizer", async () => {
         const stepped = await parts().step({ ...job.request, rows: [], accumulated: true });
         return { ...stepped, version: await publish(stepped.skipped === null) };
       });
       this.end(job);
-      job.resolve({ ...result, logprobs, trainMs: trainMs + result.trainMs, drainMs });
+      const ofReference = referenceMs === undefined ? {} : { referenceMs };
+      job.resolve({ ...result, logprobs, trainMs: trainMs + result.trainMs, ...ofReference, drainMs });
     } catch (thrown) {
       this.fail(job, thrown);
     }

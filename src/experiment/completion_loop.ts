@@ -8,14 +8,15 @@ import type { ExperimentConfig } from "../schema/experiment.ts";
 import type { Dataset, TaskRow } from "../schema/task.ts";
 import { nextKlCoef } from "./adaptive_kl.ts";
 import { type CompletionDeps, completionGroup } from "./completion_groups.ts";
-import type { TaskResult } from "./evaluation.ts";
+import { evaluated, validationMetrics } from "./evaluation.ts";
 import { replacedPerTask, rewardsOf } from "./group_runner.ts";
 import type { LoopReporter, LoopResult } from "./loop.ts";
 import { objectiveOf } from "./objective.ts";
 import type { MetricsLine, RunFolder, RunState } from "./run_folder.ts";
 import type { RunGate } from "./run_gate.ts";
-import { stepMetrics, takeUpdate } from "./take_update.ts";
+import { takeUpdate } from "./take_update.ts";
 import { TaskSampler } from "./task_sampler.ts";
+import { UpdateMeter } from "./update_meter.ts";
 
 /** What the loop over completions works with. */
 export interface CompletionLoopDeps {
@@ -82,40 +83,31 @@ export class CompletionLoop {
   }
 
   private async oneUpdate(): Promise<void> {
-    const { engine, config, clock, reporter } = this.deps;
+    const { config, folder, reporter } = this.deps;
     const { seed, train } = config;
-    const startMs = clock.monotonic();
+    const meter = await UpdateMeter.start(this.deps);
     const number = this.state.update + 1;
+    const trained = this.state.version;
     const { groups, cursor, replaced } = await this.nextGroups(number);
-    const drawnMs = clock.monotonic();
+    meter.rolloutsEnded();
     const klCoef = this.state.klCoef ?? train.klCoef;
-    const taken = await takeUpdate(
-      engine,
-      `update-${number}`,
-      groups,
-      objectiveOf(train, { seed, update: number, klCoef }),
-    );
-    const { version } = await engine.info();
-    const line: MetricsLine = {
-      ...{ step: number, version, time: clock.now() / 1000 },
-      ...taken.batch.metrics,
-      ...stepMetrics(taken),
-      "training/n_groups_replaced": replaced,
-      "timing_s/gen": (drawnMs - startMs) / 1000,
-      ...(klCoef === 0 ? {} : { "actor/kl_coef": klCoef }),
-    };
+    const objective = objectiveOf(train, { seed, update: number, klCoef });
+    const taken = await takeUpdate(this.deps, `update-${number}`, groups, objective);
+    const { learningRate } = train;
+    const line = await meter.line({ number, groups, taken, trained, learningRate });
+    line["training/n_groups_replaced"] = replaced;
+    if (klCoef !== 0) line["actor/kl_coef"] = klCoef;
     this.reward = line["training/reward"] as number;
     for (const { task, rollouts } of groups) this.tasks.note(task, rewardsOf(rollouts));
     const tasks = this.tasks.state([]);
     const next = nextKlCoef(train, klCoef, line, groups.length * train.groupSize);
     this.state = {
-      ...{ ...this.state, update: number, version, cursor },
+      ...{ ...this.state, update: number, version: line.version as number, cursor },
       ...(tasks === undefined ? {} : { tasks }),
       ...(next === undefined ? {} : { klCoef: next }),
     };
     await this.maybeValidate(line);
-    line["timing_s/step"] = (clock.monotonic() - startMs) / 1000;
-    await this.deps.folder.appendMetrics(line);
+    await folder.appendMetrics(line);
     await this.maybeCheckpoint();
     reporter.update(line);
   }
@@ -175,17 +167,9 @@ export class CompletionLoop {
     if (every === 0 || (update % every !== 0 && update !== config.train.updates)) return;
     const held = tasks === 0 ? dataset.heldOut : dataset.heldOut.slice(0, tasks);
     const groups = await this.draw(held, (i) => `val-u${update}-t${i}`, samples, temperature, update);
-    const results: TaskResult[] = groups.map((group) => ({
-      task: group.task,
-      rewards: group.rollouts.map((rollout) => rollout.reward ?? 0),
-    }));
-    const rewards = results.flatMap((r) => r.rewards);
-    const lengths = groups.flatMap((g) => g.rollouts.map((r) => r.calls[0]?.replyIds.length ?? 0));
-    const mean = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0) / Math.max(1, values.length);
-    this.validation = mean(rewards);
-    line["val/reward"] = this.validation;
-    line["val/n_rollouts"] = rewards.length;
-    line["val/mean_total_response_length_per_rollout"] = mean(lengths);
+    const results = groups.map(evaluated);
+    Object.assign(line, validationMetrics(results));
+    this.validation = line["val/reward"] as number;
     reporter.validation(update, results);
   }
 

@@ -2,6 +2,7 @@ import { ConfigError, FormatError } from "../core/errors.ts";
 import { didYouMean } from "../core/nearest.ts";
 import { type ExperimentConfig, type ExperimentInput, experimentSchema } from "../schema/experiment.ts";
 import type { Files } from "../schema/files.ts";
+import { checkCompletions } from "./check_completions.ts";
 import { checkAgent, checkObjective } from "./check_objective.ts";
 
 /** A configuration with the editor's help; returns it unchanged. */
@@ -51,6 +52,7 @@ export function parseConfig(input: unknown): ExperimentConfig {
   const config = parsed.data;
   checkObjective(config.train);
   checkAgent(config.rollout);
+  checkCompletions(config);
   const { mode, activeGroups } = config.schedule;
   if (mode === "sync") return config;
   const active = activeGroups === 0 ? 2 * config.train.tasksPerUpdate : activeGroups;

@@ -1,10 +1,11 @@
 import type { Clock } from "../core/clock.ts";
+import type { GroupRecord } from "../rl/batch/batch_input.ts";
 import type { RolloutHooks } from "../rollout/hooks.ts";
 import type { Store } from "../schema/store.ts";
 import type { TaskRow } from "../schema/task.ts";
 import type { RolloutConfig } from "../schema/wire.ts";
 import { Completion } from "./completion.ts";
-import { type Group, nameGroup, readGroup, startGroups } from "./groups.ts";
+import { nameGroup, readGroup, startGroups } from "./groups.ts";
 
 /** What an evaluation needs of a running session. */
 export interface EvaluationDeps {
@@ -23,6 +24,19 @@ export interface TaskResult {
   readonly rewards: readonly number[];
 }
 
+/** What one rollout did. */
+export interface RolloutTrace {
+  /** True when it has a reward, be it 0. */
+  readonly isRewarded: boolean;
+  /** Tokens of each reply that the model gave. */
+  readonly replies: readonly number[];
+}
+
+/** A task with its rewards and, parallel to them, what each rollout did. */
+export interface EvaluatedTask extends TaskResult {
+  readonly traces: readonly RolloutTrace[];
+}
+
 /**
  * Runs `samples` validation rollouts of each task and returns their rewards in the order of the tasks. Rollouts are
  * named `label-tI-sJ`: equal labels draw equal samples from equal weights.
@@ -32,7 +46,7 @@ export async function evaluate(
   label: string,
   tasks: readonly TaskRow[],
   samples: number,
-): Promise<TaskResult[]> {
+): Promise<EvaluatedTask[]> {
   const { store, clock, signal } = deps;
   const groups = tasks.map((task, i) => nameGroup(`${label}-t${i}`, task, samples));
   const completion = new Completion(store);
@@ -43,10 +57,40 @@ export async function evaluate(
     const finished = groups.reduce((n, g) => n + completion.finishedOf(g), 0);
     deps.progress?.(finished, tasks.length * samples);
   });
-  return Promise.all(groups.map((g) => taskResult(store, g)));
+  return Promise.all(groups.map(async (g) => evaluated(await readGroup(store, g))));
 }
 
-async function taskResult(store: Store, group: Group): Promise<TaskResult> {
-  const { rollouts } = await readGroup(store, group);
-  return { task: group.task.id, rewards: rollouts.map((r) => r.reward ?? 0) };
+/** A finished group as the evaluation of its task. */
+export function evaluated({ task, rollouts }: GroupRecord): EvaluatedTask {
+  return {
+    task,
+    rewards: rollouts.map(({ reward }) => reward ?? 0),
+    traces: rollouts.map(({ reward, calls }) => ({
+      isRewarded: reward !== null,
+      replies: calls.map(({ replyIds }) => replyIds.length).filter((tokens) => tokens > 0),
+    })),
+  };
+}
+
+/** A validation's numbers under the names of metrics.jsonl; lengths and turns are means over rollouts with replies. */
+export function validationMetrics(results: readonly EvaluatedTask[]): Record<string, number> {
+  const traces = results.flatMap((result) => result.traces);
+  const traced = traces.filter(({ replies }) => replies.length > 0);
+  return {
+    "val/reward": average(results.flatMap(({ rewards }) => rewards)),
+    "val/n_rollouts": traces.length,
+    "val/n_rollouts_w_trace": traced.length,
+    "val/n_rollouts_w_reward": traces.filter(({ isRewarded }) => isRewarded).length,
+    "val/turn_count": average(traced.map(({ replies }) => replies.length)),
+    "val/mean_response_length_per_turn": average(traced.map(({ replies }) => average(replies))),
+    "val/mean_total_response_length_per_rollout": average(traced.map(({ replies }) => total(replies))),
+  };
+}
+
+function total(values: readonly number[]): number {
+  return values.reduce((a, b) => a + b, 0);
+}
+
+function average(values: readonly number[]): number {
+  return total(values) / Math.max(1, values.length);
 }

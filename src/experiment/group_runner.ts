@@ -84,6 +84,12 @@ export class GroupRunner {
     return { finished, total: untrained.length * this.deps.config.train.groupSize };
   }
 
+  /** After an update, the updates since those in which its carried-over groups were started, at most. */
+  carriedAge(): number {
+    const { schedule } = this;
+    return schedule.untrained.reduce((oldest, group) => Math.max(oldest, schedule.ageOf(group) - 1), 0);
+  }
+
   /** How long the rollouts of finished groups waited and ran. */
   lifecycle(groups: readonly Group[]): Record<string, number> {
     return lifecycleMetrics(groups.flatMap((group) => this.completion.livesOf(group)));

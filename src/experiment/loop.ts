@@ -1,6 +1,5 @@
 import type { Clock } from "../core/clock.ts";
 import { CancelledError, FormatError } from "../core/errors.ts";
-import { agreementMetrics, logprobAgreement } from "../rl/batch/logprob_agreement.ts";
 import type { RolloutHooks } from "../rollout/hooks.ts";
 import type { Engine } from "../schema/engine.ts";
 import type { ExperimentConfig } from "../schema/experiment.ts";
@@ -8,7 +7,8 @@ import type { Store } from "../schema/store.ts";
 import type { Dataset } from "../schema/task.ts";
 import type { RolloutConfig } from "../schema/wire.ts";
 import { nextKlCoef } from "./adaptive_kl.ts";
-import { evaluate, type TaskResult } from "./evaluation.ts";
+import { reasonsToWait } from "./early_collection.ts";
+import { evaluate, type TaskResult, validationMetrics } from "./evaluation.ts";
 import { countFailures, type FailureCount, requireSomeCalled, requireSomeRan } from "./failures.ts";
 import { GroupRunner } from "./group_runner.ts";
 import { type Group, readGroup } from "./groups.ts";
@@ -16,8 +16,8 @@ import { type Objective, objectiveOf } from "./objective.ts";
 import { takeUpdates } from "./policies.ts";
 import type { MetricsLine, RunFolder, RunState } from "./run_folder.ts";
 import type { RunGate } from "./run_gate.ts";
-import { collectsEarly, UpdateCollector } from "./update_collector.ts";
-import { deviceTimeSince, metricsLine } from "./update_step.ts";
+import { UpdateCollector } from "./update_collector.ts";
+import { UpdateMeter } from "./update_meter.ts";
 
 /** What people and programs are told while a run goes on. */
 export interface LoopReporter {
@@ -80,7 +80,7 @@ export class Loop {
     this.reward = state.reward ?? null;
     this.validation = state.validation ?? null;
     this.groups = new GroupRunner({ ...deps, tasks: deps.dataset.train(deps.config.seed) }, state);
-    this.collector = collectsEarly(deps.config) ? new UpdateCollector(deps.engine) : null;
+    this.collector = reasonsToWait(deps.config).length === 0 ? new UpdateCollector(deps) : null;
   }
 
   /**
@@ -115,46 +115,50 @@ export class Loop {
   }
 
   private async oneUpdate(): Promise<void> {
-    const { engine, store, config, clock } = this.deps;
-    const before = (await engine.stats()).deviceSeconds;
-    const startMs = clock.monotonic();
+    const { store, config } = this.deps;
+    const meter = await UpdateMeter.start(this.deps);
     const number = this.state.update + 1;
     const carried = this.groups.progress().total;
     const chosen = await this.nextGroups(number);
-    const rolloutMs = clock.monotonic() - startMs;
+    meter.rolloutsEnded();
     await this.checkFailures(number, chosen);
     const groups = await Promise.all(chosen.map((g) => readGroup(store, g)));
     const trained = this.state.version;
     const ages = chosen.map((g) => this.groups.schedule.ageOf(g));
+    const inFlight = await this.callsInFlight();
     const taken = await this.groups.whileStarting(
       this.collector === null
-        ? takeUpdates(engine, `update-${number}`, groups, this.objective(), config.train.policies)
+        ? takeUpdates(this.deps, `update-${number}`, groups, this.objective(), config.train.policies)
         : this.collector.take(`update-${number}`, groups, this.objective()),
     );
     this.groups.schedule.updated(chosen);
-    const device = deviceTimeSince((await engine.stats()).deviceSeconds, before);
-    const agreement = logprobAgreement(taken.recorded, taken.logprobs, trained, groups);
-    const { version } = await engine.info();
-    const line = metricsLine(number, clock.now() / 1000, taken, agreementMetrics(agreement), device);
-    line.version = version;
-    line["timing_s/gen"] = rolloutMs / 1000;
-    line["actor/lr"] = config.train.learningRate;
+    const { learningRate } = config.train;
+    const line = await meter.line({ number, groups, taken, trained, learningRate });
     Object.assign(line, this.groups.lifecycle(chosen));
     line["training/n_groups_replaced"] = this.groups.trained(groups).replaced;
     line["training/async/n_prev_carry_over_rollouts"] = carried;
     line["training/async/n_completed_rollouts"] = chosen.length * config.train.groupSize;
     line["training/async/n_new_carry_over_rollouts"] = this.groups.progress().total;
+    line["training/async/new_carry_over_age_max_steps"] = this.groups.carriedAge();
     line["training/async/group_age_max_steps"] = Math.max(...ages);
+    line["schedule/collects_early"] = this.collector === null ? 0 : 1;
+    line["training/async/proxy_inflight_at_pause"] = inFlight;
     line["training/async/proxy_drain_seconds"] = taken.steps.reduce((ms, s) => ms + s.drainMs, 0) / 1000;
     const rollouts = groups.reduce((n, g) => n + g.rollouts.length, 0);
     const used = this.state.klCoef ?? config.train.klCoef;
     const klCoef = nextKlCoef(config.train, used, line, rollouts);
     if (config.train.klCoef !== 0) line["actor/kl_coef"] = used;
     this.reward = line["training/reward"] as number;
+    const version = line.version as number;
     this.state = { ...this.state, update: number, version, ...(klCoef !== undefined && { klCoef }) };
     await this.maybeValidate(line);
-    Object.assign(line, performance(line, (clock.monotonic() - startMs) / 1000));
     await this.commit(line, chosen);
+  }
+
+  /** Calls that agents wait for now. */
+  private async callsInFlight(): Promise<number> {
+    const { activeSequences, queuedSequences } = await this.deps.engine.stats();
+    return activeSequences + queuedSequences;
   }
 
   /** What the next update optimises. */
@@ -239,21 +243,8 @@ export class Loop {
     const held = tasks === 0 ? dataset.heldOut : dataset.heldOut.slice(0, tasks);
     const label = `val-u${this.state.update}`;
     const results = await evaluate({ store, clock, rolloutConfig, hooks, signal }, label, held, samples);
-    const rewards = results.flatMap((r) => r.rewards);
-    this.validation = rewards.reduce((a, b) => a + b, 0) / Math.max(1, rewards.length);
-    line["val/reward"] = this.validation;
-    line["val/n_rollouts"] = rewards.length;
+    Object.assign(line, validationMetrics(results));
+    this.validation = line["val/reward"] as number;
     reporter.validation(this.state.update, results);
   }
-}
-
-/** Times and rates of a whole update under verl's names: tokens are those that went through the model in training. */
-function performance(line: MetricsLine, seconds: number): MetricsLine {
-  const tokens = Number(line["training/n_tokens_computed"] ?? 0);
-  return {
-    "timing_s/step": seconds,
-    "perf/time_per_step": seconds,
-    "perf/total_num_tokens": tokens,
-    "perf/throughput": seconds > 0 ? tokens / seconds : 0,
-  };
 }

@@ -1,7 +1,7 @@
 import type { Batch, GroupRecord, RolloutRecord } from "../rl/batch/batch_input.ts";
-import type { Engine } from "../schema/engine.ts";
 import type { Objective } from "./objective.ts";
-import { stepMetrics, type TakenUpdate, takeUpdate } from "./take_update.ts";
+import { stepMetrics, type TakenUpdate, takeUpdate, type UpdateHost } from "./take_update.ts";
+import { addedTimes, timeMetrics } from "./update_times.ts";
 
 /** A rollout as one of several policies sees it: its own calls, and what it earned itself where that was said. */
 function ofPolicy(rollout: RolloutRecord, policy: string): RolloutRecord {
@@ -25,22 +25,26 @@ export function groupsOfPolicy(groups: readonly GroupRecord[], policy: string): 
  * @throws as takeUpdate
  */
 export async function takeUpdates(
-  engine: Engine,
+  host: UpdateHost,
   id: string,
   groups: readonly GroupRecord[],
   objective: Objective,
   policies: readonly string[],
 ): Promise<TakenUpdate> {
-  if (policies.length < 2) return takeUpdate(engine, id, groups, objective);
+  if (policies.length < 2) return takeUpdate(host, id, groups, objective);
   // The step of one policy makes the tokens of the others no older.
-  const { version } = await engine.info();
+  const { version } = await host.engine.info();
   const taken: TakenUpdate[] = [];
   const named: Record<string, number> = {};
   for (const adapter of policies) {
     const own = groupsOfPolicy(groups, adapter);
-    const one = await takeUpdate(engine, `${id}-${adapter}`, own, { ...objective, adapter }, version);
+    const one = await takeUpdate(host, `${id}-${adapter}`, own, { ...objective, adapter }, version);
     taken.push(one);
-    for (const [name, value] of Object.entries({ ...one.batch.metrics, ...stepMetrics(one) })) {
+    for (const [name, value] of Object.entries({
+      ...one.batch.metrics,
+      ...stepMetrics(one),
+      ...timeMetrics(one.times),
+    })) {
       if (typeof value === "number") named[`policy/${adapter}/${name}`] = value;
     }
   }
@@ -61,5 +65,10 @@ function together(taken: readonly TakenUpdate[], named: Readonly<Record<string, 
     rows: taken.flatMap((one) => one.recorded.rows),
     origins: taken.flatMap((one) => one.recorded.origins),
   };
-  return { ...first, batch, recorded, logprobs };
+  const times = addedTimes(taken.map((one) => one.times));
+  const tokens = {
+    response: taken.reduce((n, one) => n + one.tokens.response, 0),
+    total: taken.reduce((n, one) => n + one.tokens.total, 0),
+  };
+  return { ...first, batch, recorded, logprobs, times, tokens };
 }

@@ -1,9 +1,17 @@
+import type { Clock } from "../core/clock.ts";
 import type { Batch, GroupRecord } from "../rl/batch/batch_input.ts";
-import { type PreparedBatch, prepareBatch } from "../rl/batch/prepare_batch.ts";
-import type { RecordScores } from "../rl/batch/token_terms.ts";
 import type { Engine, UpdateResult } from "../schema/engine.ts";
 import type { CriticResult } from "../schema/row_scores.ts";
 import type { Objective } from "./objective.ts";
+import { scoresOf } from "./update_scores.ts";
+import { preparedFor } from "./update_step.ts";
+import { type SequenceTokens, sequenceTokens, type UpdateTimes, updateTimes } from "./update_times.ts";
+
+/** Where an update is taken. */
+export interface UpdateHost {
+  readonly engine: Engine;
+  readonly clock: Clock;
+}
 
 /** An update with the batch it was taken on: one optimizer step or several. */
 export interface TakenUpdate {
@@ -15,29 +23,9 @@ export interface TakenUpdate {
   /** Rows with the sampler's log-probabilities, and what the weights before the first step give their records. */
   readonly recorded: Pick<Batch, "rows" | "origins">;
   readonly logprobs: Float32Array;
-}
-
-async function scoresOf(
-  engine: Engine,
-  id: string,
-  prepared: PreparedBatch,
-  { loss: { temperature }, adapter }: Objective,
-): Promise<RecordScores> {
-  const { policy, reference, values } = prepared.needs;
-  if (prepared.rows.length === 0) {
-    const none = new Float32Array(0);
-    return { logprobs: none, refLogprobs: none, values: none };
-  }
-  if (!policy && !reference && !values) return { logprobs: null, refLogprobs: null, values: null };
-  return engine.scoreRows({
-    id: `${id}-scores`,
-    rows: [...prepared.rows],
-    temperature,
-    policy,
-    reference,
-    values,
-    ...(adapter === undefined ? {} : { adapter }),
-  });
+  /** What its parts took, and over how many tokens. */
+  readonly times: UpdateTimes;
+  readonly tokens: SequenceTokens;
 }
 
 /**
@@ -46,21 +34,20 @@ async function scoresOf(
  * by default the engine's present ones. @throws as prepareBatch and the engine
  */
 export async function takeUpdate(
-  engine: Engine,
+  { engine, clock }: UpdateHost,
   id: string,
   groups: readonly GroupRecord[],
   objective: Objective,
   version?: number,
 ): Promise<TakenUpdate> {
   const info = await engine.info();
-  const prepared = prepareBatch(groups, {
-    ...objective.batch,
-    maxRowTokens: info.microBatchTokens,
-    maxCallTokens: info.microBatchTokens,
-    version: version ?? info.version,
-  });
+  const laidOut = stopwatch(clock);
+  const prepared = preparedFor({ ...info, version: version ?? info.version }, groups, objective);
+  const layoutMs = laidOut();
   const scores = await scoresOf(engine, id, prepared, objective);
+  const finished = stopwatch(clock);
   const batch = prepared.finish(scores);
+  const adv = layoutMs + finished();
   const steps: UpdateResult[] = [];
   const criticSteps: CriticResult[] = [];
   for (let epoch = 0; epoch < objective.epochs; epoch++) {
@@ -78,12 +65,20 @@ export async function takeUpdate(
     }
   }
   const whole = { rows: [...prepared.rows], origins: batch.origins };
-  if (scores.logprobs !== null) return { batch, steps, criticSteps, recorded: whole, logprobs: scores.logprobs };
+  const times = updateTimes(adv, scores.ms, steps, criticSteps);
+  const taken = { batch, steps, criticSteps, times, tokens: sequenceTokens(batch.metrics) };
+  if (scores.logprobs !== null) return { ...taken, recorded: whole, logprobs: scores.logprobs };
   // Later steps were computed by weights that the first had changed.
   const [first] = steps;
   const to = first === undefined ? 0 : (batch.steps[0]?.to ?? 0);
   const recorded = { rows: whole.rows.slice(0, to), origins: whole.origins.slice(0, to) };
-  return { batch, steps, criticSteps, recorded, logprobs: first?.logprobs ?? new Float32Array(0) };
+  return { ...taken, recorded, logprobs: first?.logprobs ?? new Float32Array(0) };
+}
+
+/** The milliseconds since it was made. */
+function stopwatch(clock: Clock): () => number {
+  const start = clock.monotonic();
+  return () => clock.monotonic() - start;
 }
 
 /** Mean of a step's number over an update's steps; 0 without any. */
@@ -96,18 +91,21 @@ export function stepMetrics({
   steps,
   criticSteps,
 }: Pick<TakenUpdate, "steps" | "criticSteps">): Record<string, number | string | null> {
+  const entropy = meanOf(steps, (s) => s.entropy);
   const skipped = steps.find((step) => step.skipped !== null)?.skipped ?? null;
   const policy = {
     "training/n_optimizer_steps": steps.filter((step) => step.skipped === null).length,
     "training/skipped": skipped,
     "actor/loss": meanOf(steps, (s) => s.loss),
-    "actor/entropy": meanOf(steps, (s) => s.entropy),
+    "actor/pg_loss": meanOf(steps, (s) => s.pgLoss),
+    "actor/entropy": entropy,
+    // verl's name for the same mean.
+    "actor/entropy_loss": entropy,
     "actor/grad_norm": meanOf(steps, (s) => s.gradNorm),
     "actor/pg_clipfrac": meanOf(steps, (s) => s.clipFrac),
     "actor/pg_clipfrac_lower": meanOf(steps, (s) => s.dualClipFrac),
     "actor/ppo_kl": meanOf(steps, (s) => s.approxKl),
     ...(steps.some((s) => s.kl !== undefined) ? { "actor/kl_loss": meanOf(steps, (s) => s.kl ?? 0) } : {}),
-    "timing_s/update_actor": steps.reduce((sum, s) => sum + s.trainMs, 0) / 1000,
   };
   return { ...policy, ...criticMetrics(criticSteps), ...valueMetrics(steps) };
 }

@@ -182,6 +182,8 @@ export interface UpdateResult {
   skipped: SkipReason | null;
   /** Sum over records of weight * loss, KL and entropy terms included. */
   loss: number;
+  /** The same without these terms. */
+  pgLoss: number;
   gradNorm: number;
   /** Means over records with non-zero weight. */
   entropy: number;
@@ -203,6 +205,8 @@ export interface UpdateResult {
   logprobs: Float32Array;
   /** Time the device spent on it. */
   trainMs: number;
+  /** How much of that the reference policy took, where the loss has a KL to it. */
+  referenceMs?: number;
   /** How long new sequences were held back for those in flight to end; 0 where an update does not wait for them. */
   drainMs: number;
 }

@@ -21,6 +21,8 @@ export interface ScoreRowsResult {
   entropies: Float32Array | null;
   refLogprobs: Float32Array | null;
   values: Float32Array | null;
+  /** Milliseconds that each model took; null where it was not asked. A value head answers in the policy's own pass. */
+  ms: Readonly<Record<"policy" | "reference" | "values", number | null>>;
 }
 
 /**
@@ -45,4 +47,6 @@ export interface CriticResult {
   gradNorm: number;
   /** Share of records whose value loss was clipped. */
   clipFrac: number;
+  /** Time the device spent on it. */
+  trainMs: number;
 }

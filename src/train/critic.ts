@@ -5,9 +5,9 @@ import { PackedTensors } from "../model/packed_tensors.ts";
 import type { PlanSizes } from "../model/sized_plan.ts";
 import type { ValueHeadTensors } from "../ops/value_head.ts";
 import type { TrainRow } from "../schema/engine.ts";
-import type { CriticResult, CriticUpdateRequest } from "../schema/row_scores.ts";
+import type { CriticUpdateRequest } from "../schema/row_scores.ts";
 import { Optimizer } from "./optimizer.ts";
-import { ValueFunction } from "./value_function.ts";
+import { ValueFunction, type ValueStep } from "./value_function.ts";
 
 /** A critic of its own on the device: a decoder with a value head, its optimizer, and the values it gives states. */
 export class Critic {
@@ -39,7 +39,7 @@ export class Critic {
   }
 
   /** One optimizer step on the rows' value loss. @throws LeydenError as ValueFunction.step */
-  step(rows: readonly TrainRow[], how: Pick<CriticUpdateRequest, "optimizer" | "clipRange">): Promise<CriticResult> {
+  step(rows: readonly TrainRow[], how: Pick<CriticUpdateRequest, "optimizer" | "clipRange">): Promise<ValueStep> {
     return this.value.step(rows, how);
   }
 

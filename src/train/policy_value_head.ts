@@ -6,9 +6,9 @@ import { type ValueHead, valueHeadFiles } from "../model/value_head.ts";
 import type { ValueHeadTensors } from "../ops/value_head.ts";
 import type { TrainRow } from "../schema/engine.ts";
 import type { OptimizerConfig, ValueLossConfig } from "../schema/loss.ts";
-import type { CriticResult, CriticUpdateRequest } from "../schema/row_scores.ts";
+import type { CriticUpdateRequest } from "../schema/row_scores.ts";
 import { Optimizer } from "./optimizer.ts";
-import { ValueFunction } from "./value_function.ts";
+import { ValueFunction, type ValueStep } from "./value_function.ts";
 
 /**
  * A value head that learns beside its policy: its gradients come out of the policy's own passes, its norm is clipped with
@@ -53,7 +53,7 @@ export class PolicyValueHead {
   }
 
   /** A step of the head alone, the policy as it is. @throws LeydenError as ValueFunction.step */
-  step(rows: readonly TrainRow[], how: Pick<CriticUpdateRequest, "optimizer" | "clipRange">): Promise<CriticResult> {
+  step(rows: readonly TrainRow[], how: Pick<CriticUpdateRequest, "optimizer" | "clipRange">): Promise<ValueStep> {
     return this.value.step(rows, how);
   }
 

@@ -5,7 +5,16 @@ import type { MicroBatch } from "./micro_batches.ts";
 /** Numbers of a step that come from its prediction records. */
 export type RecordStatistics = Pick<
   UpdateResult,
-  "loss" | "kl" | "entropy" | "clipFrac" | "dualClipFrac" | "approxKl" | "logprobDiffMax" | "tokens" | "computedTokens"
+  | "loss"
+  | "pgLoss"
+  | "kl"
+  | "entropy"
+  | "clipFrac"
+  | "dualClipFrac"
+  | "approxKl"
+  | "logprobDiffMax"
+  | "tokens"
+  | "computedTokens"
 >;
 
 /** Columns of the loss head's statistics (R, 8). */
@@ -27,8 +36,10 @@ export const statColumns = {
 export class StepStatistics {
   private readonly isPolicy: boolean;
   private readonly hasReference: boolean;
+  private readonly coefs: Pick<LossConfig, "klCoef" | "entropyCoef">;
   private reference = 0;
   private loss = 0;
+  private pgLoss = 0;
   private entropy = 0;
   private clipped = 0;
   private dualClipped = 0;
@@ -41,17 +52,23 @@ export class StepStatistics {
   constructor(loss: LossConfig) {
     this.isPolicy = loss.kind !== "cross_entropy";
     this.hasReference = loss.klCoef !== 0;
+    this.coefs = loss;
   }
 
   /** Adds one micro-batch's records; `stats` is row-major (R, 8). */
   add(batch: MicroBatch, stats: Float32Array): void {
     this.records += batch.src.length;
     this.computed += batch.ids.length;
+    const { klCoef, entropyCoef } = this.coefs;
     for (let r = 0; r < batch.src.length; r++) {
       const column = (c: number): number => stats[statColumns.width * r + c] as number;
-      if (batch.weight[r] === 0) continue;
+      const weight = batch.weight[r] as number;
+      if (weight === 0) continue;
       this.active++;
       this.loss += column(statColumns.loss);
+      const kl = klCoef === 0 ? 0 : klCoef * column(statColumns.kl);
+      const bonus = entropyCoef === 0 ? 0 : entropyCoef * column(statColumns.entropy);
+      this.pgLoss += column(statColumns.loss) - weight * (kl - bonus);
       this.entropy += column(statColumns.entropy);
       this.clipped += column(statColumns.clipped);
       this.dualClipped += column(statColumns.dualClipped);
@@ -66,6 +83,7 @@ export class StepStatistics {
     const mean = (sum: number): number => (this.active === 0 ? 0 : sum / this.active);
     return {
       loss: this.loss,
+      pgLoss: this.pgLoss,
       entropy: mean(this.entropy),
       clipFrac: this.isPolicy ? mean(this.clipped) : 0,
       dualClipFrac: this.isPolicy ? mean(this.dualClipped) : 0,

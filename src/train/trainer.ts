@@ -143,6 +143,7 @@ export class Trainer {
       ...result,
       ...(value === undefined ? {} : { value: reported(values, gradientScale / value.coef) }),
       loss: result.loss * gradientScale,
+      pgLoss: result.pgLoss * gradientScale,
       skipped: !weighted ? "empty_batch" : finite ? null : "nan_gradient",
       gradNorm,
       logprobs: recordLogprobs(stats),

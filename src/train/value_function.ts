@@ -18,6 +18,9 @@ export interface ValueLearning {
   step: Optimizer["step"];
 }
 
+/** Numbers of one step; who asked for it knows how long it took. */
+export type ValueStep = Omit<CriticResult, "trainMs">;
+
 /** What states are worth, by a value head on a decoder, and its own steps on the value loss. */
 export class ValueFunction {
   private readonly model: Omit<ValueModel, "gradients">;
@@ -58,7 +61,7 @@ export class ValueFunction {
   async step(
     rows: readonly TrainRow[],
     { optimizer, clipRange }: Pick<CriticUpdateRequest, "optimizer" | "clipRange">,
-  ): Promise<CriticResult> {
+  ): Promise<ValueStep> {
     requireValueTargets(rows);
     const { learning } = this;
     learning.clear();

@@ -18,6 +18,7 @@ const clock: Clock = { now: () => 0, monotonic: () => 0, sleep: async () => {} }
 
 const noStatistics = {
   loss: 0,
+  pgLoss: 0,
   entropy: 0,
   clipFrac: 0,
   dualClipFrac: 0,

@@ -31,6 +31,7 @@ function rig(train: Partial<TrainConfig>, state: RunState = fresh, weights = "w"
   let version = state.version;
   const engine = {
     info: async () => ({ version, microBatchTokens: 100 }),
+    stats: async () => ({ deviceSeconds: { prefill: 0, decode: 0, train: 0, optimizer: 0, score: 0, idle: 0 } }),
     generate: async (request: GenerateRequest) => {
       out.generated.push(request);
       const ids = Int32Array.of(request.id.endsWith("s0") ? 4 : 5, 1);

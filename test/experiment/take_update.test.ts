@@ -5,10 +5,12 @@ import { parseConfig } from "../../src/experiment/config.ts";
 import { objectiveOf } from "../../src/experiment/objective.ts";
 import { takeUpdates } from "../../src/experiment/policies.ts";
 import { stepMetrics, takeUpdate } from "../../src/experiment/take_update.ts";
+import { timeMetrics, timePerToken } from "../../src/experiment/update_times.ts";
 import type { Engine, TrainRow, UpdateRequest, UpdateResult } from "../../src/schema/engine.ts";
 import type { CriticUpdateRequest, ScoreRowsRequest } from "../../src/schema/row_scores.ts";
 import type { TrainConfig } from "../../src/schema/train_config.ts";
 import { call, group, pair, rollout } from "../rl/groups.ts";
+import { stillClock } from "../runtime/still_clock.ts";
 
 const minimal = { model: { path: "m" }, task: { dataset: "d" }, rollout: { command: ["c"] } };
 
@@ -42,12 +44,13 @@ function recordingEngine(): {
       return {
         ...{ logprobs: policy ? all(-2) : null, entropies: policy ? all(1) : null },
         ...{ refLogprobs: reference ? all(-2.5) : null, values: values ? all(0.5) : null },
+        ms: { policy: policy ? 7 : null, reference: reference ? 8 : null, values: values ? 9 : null },
       };
     },
     updateCritic: async (request: CriticUpdateRequest) => {
       asked.push("critic");
       critics.push(request);
-      return { skipped: null, loss: 2, gradNorm: 3, clipFrac: 0.25 };
+      return { skipped: null, loss: 2, gradNorm: 3, clipFrac: 0.25, trainMs: 3 };
     },
     update: async (request: UpdateRequest): Promise<UpdateResult> => {
       asked.push(`update${request.adapter === undefined ? "" : ` ${request.adapter}`}`);
@@ -55,9 +58,19 @@ function recordingEngine(): {
       version++;
       const n = records(request.rows);
       return {
-        ...{ version, skipped: n === 0 ? "empty_batch" : null, loss: 1, gradNorm: 1, entropy: 1, clipFrac: 0 },
-        ...{ dualClipFrac: 0, approxKl: 0, logprobDiffMax: 0, tokens: n, computedTokens: n, trainMs: 5, drainMs: 0 },
+        ...{ version, skipped: n === 0 ? "empty_batch" : null, loss: 1, pgLoss: 0.75, gradNorm: 1, entropy: 1 },
+        ...{
+          clipFrac: 0,
+          dualClipFrac: 0,
+          approxKl: 0,
+          logprobDiffMax: 0,
+          tokens: n,
+          computedTokens: n,
+          trainMs: 5,
+          drainMs: 0,
+        },
         logprobs: new Float32Array(n).fill(-2),
+        ...(request.loss.klCoef === 0 ? {} : { kl: 0.5, referenceMs: 2 }),
         ...(request.value === undefined ? {} : { value: { loss: 4, clipFrac: 0.5 } }),
       };
     },
@@ -70,7 +83,7 @@ const place = { seed: 1, update: 1, klCoef: 0 };
 describe("an update", () => {
   it("is one optimizer step on the sampler's log-probabilities unless asked otherwise", async () => {
     const { engine, asked, updates } = recordingEngine();
-    const taken = await takeUpdate(engine, "u", [pair()], objectiveOf(configOf({}), place));
+    const taken = await takeUpdate({ engine, clock: stillClock }, "u", [pair()], objectiveOf(configOf({}), place));
     expect(asked).toEqual(["update"]);
     expect(updates[0]?.loss).toMatchObject({ kind: "ppo", clipLow: 0.2, clipHigh: 0.28, klCoef: 0 });
     expect([...taken.logprobs]).toEqual([-2, -2, -2, -2, -2]);
@@ -85,7 +98,12 @@ describe("an update", () => {
       ...{ advantage: "gae", critic: "separate", criticLearningRate: 0.5, valueClip: 0.2, miniBatches: 2, epochs: 2 },
       ...{ klIn: "reward", oldLogprobs: "recomputed" },
     });
-    const taken = await takeUpdate(engine, "u", [pair()], objectiveOf(train, { ...place, klCoef: 0.1 }));
+    const taken = await takeUpdate(
+      { engine, clock: stillClock },
+      "u",
+      [pair()],
+      objectiveOf(train, { ...place, klCoef: 0.1 }),
+    );
     expect(asked).toEqual(["score policy+reference+values", ...new Array(4).fill(["critic", "update"]).flat()]);
     expect(critics[0]).toMatchObject({ clipRange: 0.2, optimizer: { learningRate: 0.5 } });
     expect(updates[0]?.loss.klCoef).toBe(0);
@@ -98,8 +116,32 @@ describe("an update", () => {
     );
     expect(stepMetrics(taken)).toMatchObject({
       ...{ "training/n_optimizer_steps": 4, "critic/vf_loss": 2, "critic/grad_norm": 3, "critic/vf_clipfrac": 0.25 },
-      "timing_s/update_actor": 0.02,
+      ...{ "actor/loss": 1, "actor/pg_loss": 0.75, "actor/entropy": 1, "actor/entropy_loss": 1 },
     });
+    const { times, tokens } = taken;
+    expect(times).toEqual({ adv: 0, old_log_prob: 7, ref: 8, values: 9, update_critic: 12, update_actor: 20 });
+    // Prompts of one token, answers of four and one.
+    expect(tokens).toEqual({ response: 5, total: 7 });
+    expect(timeMetrics(times)).toMatchObject({ "timing_s/old_log_prob": 0.007, "timing_s/update_actor": 0.02 });
+    expect(timePerToken(10, times, tokens)).toEqual({
+      ...{ "timing_per_token_ms/gen": 2, "timing_per_token_ms/ref": 8 / 7, "timing_per_token_ms/values": 9 / 7 },
+      ...{ "timing_per_token_ms/adv": 0, "timing_per_token_ms/update_critic": 12 / 7 },
+      "timing_per_token_ms/update_actor": 20 / 7,
+    });
+  });
+
+  it("counts the reference policy that a loss asks apart from the step, and batches as advantages", async () => {
+    const { engine } = recordingEngine();
+    let ms = 0;
+    const clock = { ...stillClock, monotonic: () => ms++ };
+    const taken = await takeUpdate(
+      { engine, clock },
+      "u",
+      [pair()],
+      objectiveOf(configOf({}), { ...place, klCoef: 1 }),
+    );
+    expect(taken.times).toEqual({ adv: 2, ref: 2, update_actor: 3 });
+    expect(stepMetrics(taken)["actor/kl_loss"]).toBe(0.5);
   });
 
   it("gives a value head its loss in the policy's steps, and steps of its own while it warms up", async () => {
@@ -108,10 +150,15 @@ describe("an update", () => {
       ...{ advantage: "gae", critic: "head", criticLearningRate: 0.5, valueClip: 0.2, valueCoef: 0.1, criticWarmup: 1 },
       ...{ valueGradient: "head", oldLogprobs: "recomputed" },
     });
-    await takeUpdate(engine, "u1", [pair()], objectiveOf(train, { ...place, update: 1 }));
+    await takeUpdate({ engine, clock: stillClock }, "u1", [pair()], objectiveOf(train, { ...place, update: 1 }));
     expect(asked).toEqual(["score policy+values", "critic"]);
     expect(critics[0]).toMatchObject({ clipRange: 0.2, optimizer: { learningRate: 0.5 } });
-    const taken = await takeUpdate(engine, "u2", [pair()], objectiveOf(train, { ...place, update: 2 }));
+    const taken = await takeUpdate(
+      { engine, clock: stillClock },
+      "u2",
+      [pair()],
+      objectiveOf(train, { ...place, update: 2 }),
+    );
     expect(asked.slice(2)).toEqual(["score policy+values", "update"]);
     expect(updates[0]?.value).toEqual({ coef: 0.1, clipRange: 0.2, gradient: "head", learningRate: 0.5 });
     expect(updates[0]?.rows.every((row) => row.oldValue?.[0] === 0.5 && row.returns !== undefined)).toBe(true);
@@ -127,16 +174,16 @@ describe("an update", () => {
       loss: "dppo_tv",
       lossOptions: { cap: 5 },
     });
-    await takeUpdate(engine, "u1", [pair()], objectiveOf(train, { ...place, update: 2 }));
+    await takeUpdate({ engine, clock: stillClock }, "u1", [pair()], objectiveOf(train, { ...place, update: 2 }));
     expect(asked).toEqual(["score values", "critic"]);
-    await takeUpdate(engine, "u2", [pair()], objectiveOf(train, { ...place, update: 3 }));
+    await takeUpdate({ engine, clock: stillClock }, "u2", [pair()], objectiveOf(train, { ...place, update: 3 }));
     expect(updates[0]?.loss).toMatchObject({ kind: "dppo_tv", cap: 5 });
   });
 
   it("of an empty batch asks nothing of other models", async () => {
     const { engine, asked } = recordingEngine();
     const train = configOf({ correction: "token" });
-    const taken = await takeUpdate(engine, "u", [], objectiveOf(train, place));
+    const taken = await takeUpdate({ engine, clock: stillClock }, "u", [], objectiveOf(train, place));
     expect(asked).toEqual(["update"]);
     expect(stepMetrics(taken)["training/skipped"]).toBe("empty_batch");
   });
@@ -155,7 +202,13 @@ describe("several policies", () => {
   it("are each trained on the calls they answered, by what they earned, and reported by name", async () => {
     const { engine, asked, updates } = recordingEngine();
     const train = configOf({ advantage: "dr_grpo", loraRank: 4, policies: ["planner", "worker"] });
-    const taken = await takeUpdates(engine, "u", [team], objectiveOf(train, place), train.policies);
+    const taken = await takeUpdates(
+      { engine, clock: stillClock },
+      "u",
+      [team],
+      objectiveOf(train, place),
+      train.policies,
+    );
     expect(asked).toEqual(["update planner", "update worker"]);
     const spelled = updates.map((u) =>
       u.rows.flatMap((row) => Array.from(row.target, (target, r) => [target, row.advantage[r]])),
@@ -178,6 +231,10 @@ describe("several policies", () => {
       ...{ "policy/planner/async/age_max": 0, "policy/worker/async/age_max": 0 },
     });
     expect(taken.logprobs).toHaveLength(5);
+    // Both policies' steps, of which each line of its own has its share.
+    expect(taken.times.update_actor).toBe(10);
+    expect(taken.batch.metrics["policy/worker/timing_s/update_actor"]).toBe(0.005);
+    expect(taken.tokens).toEqual({ response: 5, total: 9 });
   });
 
   it("are refused without adapters, twice under one name, or with one critic for all", () => {

@@ -49,9 +49,31 @@ describe("statistics of a step", () => {
     expect(result.logprobDiffMax).toBeCloseTo(0.5, 6);
   });
 
+  it("the policy's loss is what is left without the KL and the entropy bonus", () => {
+    const record = { logprob: -1, entropy: 0.5, loss: 2, clipped: 0 };
+    const both = stats([record, spoiled, record, spoiled]);
+    for (const r of [0, 2]) both[statColumns.width * r + statColumns.kl] = 4;
+    const sums = new StepStatistics({ ...ppo, klCoef: 0.25, entropyCoef: 0.5 });
+    sums.add(batch(), both);
+    // Each record: 2 - 0.5 (0.25 * 4 - 0.5 * 0.5).
+    expect(sums.result()).toMatchObject({ loss: 4, pgLoss: 3.25, kl: 4 });
+    const alone = new StepStatistics(ppo);
+    // Of a term that is off nothing is read.
+    for (const r of [0, 2]) both[statColumns.width * r + statColumns.kl] = Number.NaN;
+    alone.add(batch(), both);
+    expect(alone.result()).toMatchObject({ loss: 4, pgLoss: 4 });
+  });
+
   it("without a record of weight everything is 0", () => {
     const sums = new StepStatistics(ppo);
     sums.add({ ...batch(), weight: new Float32Array(4) }, stats([spoiled, spoiled, spoiled, spoiled]));
-    expect(sums.result()).toMatchObject({ loss: 0, entropy: 0, clipFrac: 0, approxKl: 0, logprobDiffMax: 0 });
+    expect(sums.result()).toMatchObject({
+      loss: 0,
+      pgLoss: 0,
+      entropy: 0,
+      clipFrac: 0,
+      approxKl: 0,
+      logprobDiffMax: 0,
+    });
   });
 });

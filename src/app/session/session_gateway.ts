@@ -17,7 +17,13 @@ const frozenName = "policy-frozen";
 /** The gateway in front of a session's engine and store. */
 export function openSessionGateway(
   { clock, entropy }: Platform,
-  { config, key, say, script = [], gatewayParts }: SessionOptions,
+  {
+    config,
+    key,
+    say,
+    script = [],
+    gatewayParts,
+  }: Pick<SessionOptions, "config" | "key" | "say" | "script" | "gatewayParts">,
   store: Store,
   engine: Engine,
   { codec, tokenText, tokenBytes, format }: OpenedCodec,
