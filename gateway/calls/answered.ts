@@ -5,6 +5,8 @@ export interface Answered {
   status: number;
   json: unknown;
   watch: DeliveryWatch;
+  /** Policy version that drew the last token; absent where another server answered. */
+  version?: number;
 }
 
 /** For answers whose delivery makes no difference. */

@@ -94,9 +94,11 @@ export class OwnModel {
         showTokenIds: call.tokenIds ?? (config.includeTokenIds && !call.stream),
       };
       const json = dialect.write(answer, call);
-      if (!owner) return { status: 200, json, watch: unwatched };
+      const version = replies.at(-1)?.result.versions.at(-1);
+      const made = { status: 200, json, ...(version === undefined ? {} : { version }) };
+      if (!owner) return { ...made, watch: unwatched };
       const records = await this.record(prepared, owner, replies, answer);
-      return { status: 200, json, watch: recorder.watch(records, owner.attempt) };
+      return { ...made, watch: recorder.watch(records, owner.attempt) };
     } catch (thrown) {
       for (const { callKey } of prepared.draws) prepared.attempt.release(callKey);
       throw thrown;

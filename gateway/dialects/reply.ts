@@ -1,4 +1,5 @@
 import { LeydenError } from "../../src/core/errors.ts";
+import { policyVersionHeader } from "../../src/schema/policy_version.ts";
 import type { Answered } from "../calls/answered.ts";
 import type { GatewayConfig } from "../config.ts";
 import type { GatewayDeps } from "../deps.ts";
@@ -15,8 +16,8 @@ class RefusedStream extends LeydenError {
   }
 }
 
-function send({ status, json, watch }: Answered): Response {
-  return jsonReply(status, json, watch);
+function send({ status, json, watch, version }: Answered): Response {
+  return jsonReply(status, json, watch, version === undefined ? {} : { [policyVersionHeader]: String(version) });
 }
 
 /** The answer in its dialect, as JSON or as a stream. @throws what `work` throws before anything is sent */

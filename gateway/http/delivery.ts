@@ -55,10 +55,15 @@ function watchedBody(
   );
 }
 
-/** A JSON reply whose delivery is watched. */
-export function jsonReply(status: number, json: unknown, watch: DeliveryWatch): Response {
+/** A JSON reply whose delivery is watched, with further headers. */
+export function jsonReply(
+  status: number,
+  json: unknown,
+  watch: DeliveryWatch,
+  further: Readonly<Record<string, string>> = {},
+): Response {
   const bytes = encoder.encode(JSON.stringify(json));
-  const headers = { "content-type": "application/json", "content-length": String(bytes.byteLength) };
+  const headers = { "content-type": "application/json", "content-length": String(bytes.byteLength), ...further };
   return new Response(watchedBody([bytes], watch, { terminated: false }), { status, headers });
 }
 

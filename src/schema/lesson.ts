@@ -52,6 +52,9 @@ export interface LessonRun {
 /** Finished runs of a lesson by the key of their experiment or exercise. */
 export type LessonRuns = Readonly<Record<string, LessonRun | undefined>>;
 
+/** Id under which a tab runs the lessons' base experiment: a person's own runs of it are elsewhere, and stay. */
+export const lessonExperimentId = "lesson";
+
 /** A run of the lessons' base experiment with other values, by dotted path. */
 export interface LessonExperiment {
   key: string;

@@ -9,13 +9,18 @@ import type { Startup } from "./startup.ts";
 /**
  * `idle`: nothing was started yet. `opening`: the device, the model and the store are being opened. `paused`: between
  * two updates; the model answers calls. `stopping`: agents are being ended. `stopped`: by request, may be resumed.
- * `finished`: all updates are done, the trained model still answers. `failed`: see `error`.
+ * `finished`: all updates are done; the trained model answers while `modelOpen`. `failed`: see `error`.
  */
 export type RunPhase = "idle" | "opening" | "running" | "paused" | "stopping" | "stopped" | "finished" | "failed";
 
 /** True while a run's agents and its trainer are at work, or its model is being opened for them. */
 export function isAtWork(phase: RunPhase): boolean {
   return phase === "opening" || phase === "running";
+}
+
+/** True when a run has agents and a trainer, also while they wait or end: another cannot take its place. */
+export function isAlive(phase: RunPhase): boolean {
+  return phase === "opening" || phase === "running" || phase === "paused" || phase === "stopping";
 }
 
 /** Why a run failed, as LeydenError.toJSON gives it. */
@@ -33,6 +38,10 @@ export interface RunStatus {
   /** Updates finished, and how many there will be. */
   update: number;
   updates: number;
+  /** Policy version after these updates; skipped steps, and several of one update, make it another number. */
+  version: number;
+  /** The model is open and answers calls: from the end of `opening`, and after `finished` until it is let go. */
+  modelOpen: boolean;
   /** As it is used, overrides included; null when idle. */
   config: ExperimentConfig | null;
   /** The device's adapter in words; empty until it is open. */
@@ -49,6 +58,8 @@ export const idleRun: RunStatus = {
   experiment: "",
   update: 0,
   updates: 0,
+  version: 0,
+  modelOpen: false,
   config: null,
   adapter: "",
   runtime: "browser",

@@ -26,16 +26,16 @@ describe("RunSteering", () => {
   it("tells where the run stands, from opening to its last update", () => {
     const { steering, phases } = steered();
     expect(steering.status()).toMatchObject({ experiment: "calc", updates: 3, config, error: null, startup: null });
-    steering.opened("llvmpipe", 1);
-    steering.watch(silent).update({ step: 2 });
-    expect(steering.status()).toMatchObject({ adapter: "llvmpipe", update: 2 });
+    steering.opened("llvmpipe", 1, 1);
+    steering.watch(silent).update({ step: 2, version: 3 });
+    expect(steering.status()).toMatchObject({ adapter: "llvmpipe", update: 2, version: 3 });
     steering.finished();
     expect(phases).toEqual(["opening", "running", "finished"]);
   });
 
   it("pauses, steps and goes on with the loop behind its gate", async () => {
     const { steering, phases } = steered(true);
-    steering.opened("", 0);
+    steering.opened("", 0, 0);
     const loop = (async () => {
       for (let n = 1; n <= 3; n++) {
         await steering.gate.pass(steering.signal);
@@ -52,7 +52,7 @@ describe("RunSteering", () => {
 
   it("stops once the host says so, and keeps what failed for the page", async () => {
     const { steering, phases } = steered();
-    steering.opened("", 0);
+    steering.opened("", 0, 0);
     const stopped = steering.stop();
     expect(steering.signal.aborted).toBe(true);
     steering.finished(new CancelledError("The run"));
@@ -67,9 +67,29 @@ describe("RunSteering", () => {
     });
   });
 
+  it("tells whether its model is open: not before, after the last update until it is let go, not once it stops", async () => {
+    const { steering } = steered();
+    const isOpen = (of = steering) => of.status().modelOpen;
+    expect(isOpen()).toBe(false);
+    steering.opened("", 0, 0);
+    expect(isOpen()).toBe(true);
+    steering.finished();
+    expect(isOpen()).toBe(true);
+    steering.released();
+    expect([steering.status().phase, isOpen()]).toEqual(["finished", false]);
+
+    const { steering: other } = steered();
+    other.opened("", 0, 0);
+    const stopped = other.stop();
+    expect(isOpen(other)).toBe(false);
+    other.finished(new CancelledError("The run"));
+    await stopped;
+    expect(isOpen(other)).toBe(false);
+  });
+
   it("has stopped, not failed, where the host's own signal has ended it", () => {
     const { steering, phases } = steered();
-    steering.opened("", 0);
+    steering.opened("", 0, 0);
     steering.finished(new CancelledError("The run"));
     expect([phases.at(-1), steering.status().error]).toEqual(["stopped", null]);
   });
@@ -88,7 +108,7 @@ describe("RunSteering", () => {
       message: "The run is opening: it cannot be paused.",
       do: "Pause it while it is running.",
     });
-    steering.opened("", 0);
+    steering.opened("", 0, 0);
     await expect(steering.step()).rejects.toThrow("The run is running: it cannot take one step.");
     steering.finished();
     await expect(steering.stop()).rejects.toThrow("The run is finished: it cannot be stopped.");

@@ -43,7 +43,7 @@ it("says where the studio is once the gateway answers, the key where no server s
 
 it("stops the program when the run is stopped in a page", async () => {
   const { run, stops } = watched();
-  run.steering.opened("", 0);
+  run.steering.opened("", 0, 0);
   const stopped = run.steering.stop();
   expect(stops()).toBe(1);
   run.steering.finished(new CancelledError("The run"));

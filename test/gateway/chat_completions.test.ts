@@ -51,6 +51,14 @@ describe("a reply", () => {
     expect(plain.choices[0]).not.toHaveProperty("token_ids");
   });
 
+  it("names the policy version that drew its last token", async () => {
+    client.engine.version = 7;
+    for (const path of ["/r/r/0/train/v1/chat/completions", "/v1/chat/completions"]) {
+      const response = await client.post(path, user("hi"));
+      expect([response.status, response.headers.get("x-leyden-policy-version")]).toEqual([200, "7"]);
+    }
+  });
+
   it("has tool calls with ids that the next run gives too, when tools were offered", async () => {
     client.engine.script = () => 'first<call>add {"a": 1}</call><call>add {"b":2 }</call>';
     const { choices } = await client.ask("r", "hi", { tools });

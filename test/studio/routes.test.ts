@@ -1,8 +1,9 @@
 // Plan: access; the run; metrics of this run and of others; the table's filters and pages; groups and what another reward
 // would do; the device; changes.
 import { describe, expect, it } from "vitest";
+import { knownStatus } from "../../src/schema/known_status.ts";
 import type { RunControl, RunStatus } from "../../src/schema/run_control.ts";
-import { RunPhaseError } from "../../src/schema/run_control.ts";
+import { idleRun, RunPhaseError } from "../../src/schema/run_control.ts";
 import { configOf, finished, StudioWorld } from "./studio_world.ts";
 
 const metricsLine = (step: number, more = {}) => `${JSON.stringify({ step, time: 10 + step, ...more })}\n`;
@@ -244,18 +245,20 @@ describe("changes", () => {
   });
 
   it("come at once when the run is not where the reader knows it to be", async () => {
+    const status: RunStatus = { ...idleRun, phase: "finished", update: 2, modelOpen: true };
     const control = {
-      status: () => ({ phase: "finished", update: 2 }) as RunStatus,
+      status: () => status,
       onChange: () => () => {},
     } as unknown as RunControl;
     const made = new StudioWorld({ control });
     const cursor = await made.store.seq();
     const ask = (known: string) => made.get(`changes?after=${cursor}&wait_seconds=20&known=${known}`);
-    for (const known of ["running:2", "running:1", ""]) {
+    const others = [{ phase: "running" as const }, { update: 1 }, { modelOpen: false }];
+    for (const known of [...others.map((other) => knownStatus({ ...status, ...other })), knownStatus(null)]) {
       expect((await ask(known)).body).toMatchObject({ cursor, status: { phase: "finished", update: 2 } });
     }
     let isAnswered = false;
-    void ask("finished:2").then(() => {
+    void ask(knownStatus(status)).then(() => {
       isAnswered = true;
     });
     await new Promise((resolve) => setTimeout(resolve, 50));

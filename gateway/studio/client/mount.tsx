@@ -19,12 +19,13 @@ export interface StudioOptions {
   static?: StudioSnapshot;
 }
 
-/** Reads the run anew whenever it has come to another phase: what may be asked of it is another then. */
+/** Reads the run anew whenever it has come to another phase, or its model was let go: what may be asked of it is another. */
 function followRun(api: StudioApi, feed: LiveFeed, first: StudioRun, show: (run: StudioRun) => void): void {
-  let phase = first.status?.phase;
+  const stateOf = (status: StudioRun["status"]): string => `${status?.phase} ${status?.modelOpen}`;
+  let state = stateOf(first.status);
   feed.subscribe(({ status }) => {
-    if (status?.phase === phase) return;
-    phase = status?.phase;
+    if (stateOf(status) === state) return;
+    state = stateOf(status);
     // A gateway that does not answer is the feed's to say.
     api.run().then(show, () => {});
   });

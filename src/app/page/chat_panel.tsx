@@ -1,9 +1,10 @@
 import { useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
-import type { RunFault, RunStatus } from "../../schema/run_control.ts";
+import { policyVersionHeader } from "../../schema/policy_version.ts";
+import type { RunFault } from "../../schema/run_control.ts";
 import { faultIn, faultOf, type PageBackend } from "./backend.ts";
 import { FaultNotice } from "./environment.tsx";
-import type { Say } from "./texts.ts";
+import type { Say, TextKey } from "./texts.ts";
 
 /** Longest reply to ask for. */
 const maxTokens = 128;
@@ -35,13 +36,16 @@ export interface ChatProps {
   readonly backend: PageBackend;
   /** Name of the policy; a run that is not open yet has none, and any name means it. */
   readonly model: string;
-  readonly status: RunStatus;
-  /** True for a model that answers whatever the status: one that is served without a run. */
+  /** True where a model is open. */
   readonly open: boolean;
+  /** What is said above the conversation: what it is for, or why nothing can be asked. */
+  readonly lead: TextKey;
+  /** The update after which a policy version, null where the answer names none, has answered; null for a model that is not trained here. */
+  updateOf(version: number | null): number | null;
   readonly say: Say;
 }
 
-async function askModel({ backend, model, status, open }: ChatProps, question: string): Promise<Reply | RunFault> {
+async function askModel({ backend, model, updateOf }: ChatProps, question: string): Promise<Reply | RunFault> {
   try {
     const response = await backend.fetch("/v1/chat/completions", {
       method: "POST",
@@ -57,7 +61,9 @@ async function askModel({ backend, model, status, open }: ChatProps, question: s
     const [choice] = ((await response.json()) as Completion).choices;
     const calls = choice?.message.tool_calls?.map(({ function: f }) => `${f.name}(${f.arguments})`) ?? [];
     const text = [choice?.message.content ?? "", ...calls].filter((part) => part !== "").join("\n");
-    return { text, update: open ? null : status.update, cut: choice?.finish_reason === "length" };
+    const version = response.headers.get(policyVersionHeader);
+    const update = updateOf(version === null ? null : Number(version));
+    return { text, update, cut: choice?.finish_reason === "length" };
   } catch (thrown) {
     return faultOf(thrown);
   }
@@ -65,11 +71,10 @@ async function askModel({ backend, model, status, open }: ChatProps, question: s
 
 /** Asks the model, and asks it the same again later: what training has changed is seen side by side. */
 export function ChatPanel(props: ChatProps): JSX.Element {
-  const { status, say } = props;
+  const { open, say } = props;
   const [questions, setQuestions] = useState<readonly Question[]>([]);
   const [busy, setBusy] = useState(false);
   const [fault, setFault] = useState<RunFault | null>(null);
-  const isOpen = props.open || ["running", "paused", "finished"].includes(status.phase);
   const ask = async (text: string): Promise<void> => {
     setBusy(true);
     setFault(null);
@@ -89,17 +94,17 @@ export function ChatPanel(props: ChatProps): JSX.Element {
   return (
     <section class="pg-panel" aria-labelledby="pg-chat">
       <h2 id="pg-chat">{say("chat.title")}</h2>
-      <p class="pg-hint">{say(isOpen ? "chat.lead" : "chat.closed")}</p>
+      <p class="pg-hint">{say(props.lead)}</p>
       <div class="pg-chat" role="log" aria-label={say("chat.title")}>
         {questions.map((question) => (
-          <Exchange key={question.text} question={question} say={say} closed={busy || !isOpen} again={ask} />
+          <Exchange key={question.text} question={question} say={say} closed={busy || !open} again={ask} />
         ))}
         {busy && <p class="pg-hint">{say("chat.busy")}</p>}
       </div>
       {fault && <FaultNotice fault={fault} say={say} />}
       <form class="pg-ask" onSubmit={submit}>
-        <input class="pg-input" name="message" aria-label={say("chat.message")} autocomplete="off" disabled={!isOpen} />
-        <button type="submit" class="pg-button" disabled={busy || !isOpen}>
+        <input class="pg-input" name="message" aria-label={say("chat.message")} autocomplete="off" disabled={!open} />
+        <button type="submit" class="pg-button" disabled={busy || !open}>
           {say("chat.send")}
         </button>
       </form>

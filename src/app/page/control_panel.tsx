@@ -1,39 +1,36 @@
 import { useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
-import type { ControlRequest, ExperimentChoice, RunFault, RunPhase, RunStatus } from "../../schema/run_control.ts";
+import type { ControlRequest, ExperimentChoice, RunFault, RunStatus } from "../../schema/run_control.ts";
+import { ConfirmDialog } from "./confirm_dialog.tsx";
 import { FaultNotice } from "./environment.tsx";
 import { experimentText } from "./experiment_text.ts";
 import { RewardField } from "./reward_field.tsx";
 import { numberFields, startRequest, valueAt } from "./run_form.ts";
+import { isStartable, replacedRun, type SteerAction, takes } from "./run_offers.ts";
 import type { Say, TextKey } from "./texts.ts";
 
 type Ask = (request: ControlRequest) => Promise<RunFault | null>;
 
-type Action = "pause" | "resume" | "step" | "stop";
-
-const actions: readonly { action: Action; text: TextKey; phases: readonly RunPhase[] }[] = [
-  { action: "pause", text: "run.pause", phases: ["running"] },
-  { action: "resume", text: "run.continue", phases: ["paused"] },
-  { action: "step", text: "run.step", phases: ["paused"] },
-  { action: "stop", text: "run.stop", phases: ["opening", "running", "paused", "finished"] },
+const actions: readonly { action: SteerAction; text: TextKey }[] = [
+  { action: "pause", text: "run.pause" },
+  { action: "resume", text: "run.continue" },
+  { action: "step", text: "run.step" },
+  { action: "stop", text: "run.stop" },
 ];
 
-/** Phases in which another run may be started. */
-const startable: readonly RunPhase[] = ["idle", "stopped", "finished", "failed"];
-
 /** Pauses a run, lets it go on or take one update, and stops it. */
-export function RunButtons({ say, phase, control }: { say: Say; phase: RunPhase; control: Ask }): JSX.Element {
+export function RunButtons({ say, status, control }: { say: Say; status: RunStatus; control: Ask }): JSX.Element {
   const [fault, setFault] = useState<RunFault | null>(null);
-  const ask = async (action: Action): Promise<void> => setFault(await control({ action }));
+  const ask = async (action: SteerAction): Promise<void> => setFault(await control({ action }));
   return (
     <>
       <fieldset class="pg-plain pg-buttons" aria-label={say("run.controls")}>
-        {actions.map(({ action, text, phases }) => (
+        {actions.map(({ action, text }) => (
           <button
             key={action}
             type="button"
             class="pg-button"
-            disabled={!phases.includes(phase)}
+            disabled={!takes(action, status)}
             onClick={() => void ask(action)}
           >
             {say(text)}
@@ -57,19 +54,36 @@ export interface ControlPanelProps {
 export function ControlPanel({ say, status, choices, control }: ControlPanelProps): JSX.Element {
   const [busy, setBusy] = useState(false);
   const [fault, setFault] = useState<RunFault | string | null>(null);
-  const ask = async (request: ControlRequest | string): Promise<void> => {
-    if (typeof request === "string") {
-      setFault(request);
-      return;
-    }
+  /** What waits for a yes, and the experiment whose run it would delete. */
+  const [doubted, setDoubted] = useState<{ request: ControlRequest; replaced: ExperimentChoice } | null>(null);
+  const send = async (request: ControlRequest): Promise<void> => {
     setBusy(true);
     setFault(null);
     setFault(await control(request));
     setBusy(false);
   };
+  const ask = (request: ControlRequest | string): void => {
+    const replaced = typeof request === "string" ? null : replacedRun(request, choices);
+    if (typeof request === "string") setFault(request);
+    else if (replaced === null) void send(request);
+    else setDoubted({ request, replaced });
+  };
+  const closed = busy || !isStartable(status.phase);
   return (
     <>
-      <SettingsForm say={say} choices={choices} closed={busy || !startable.includes(status.phase)} ask={ask} />
+      <SettingsForm say={say} choices={choices} shown={status.experiment} closed={closed} ask={ask} />
+      {doubted && (
+        <ConfirmDialog
+          title={say("run.replaceTitle")}
+          text={say("run.replaceText", { title: experimentText(say, doubted.replaced, "title") })}
+          yes={say("run.replaceYes")}
+          no={say("run.replaceNo")}
+          answer={(yes) => {
+            setDoubted(null);
+            if (yes) void send(doubted.request);
+          }}
+        />
+      )}
       {typeof fault === "string" && (
         <p class="pg-error" role="alert">
           {fault}
@@ -83,21 +97,23 @@ export function ControlPanel({ say, status, choices, control }: ControlPanelProp
 interface SettingsProps {
   readonly say: Say;
   readonly choices: readonly ExperimentChoice[];
+  /** Id of the experiment whose run is shown: the one to go on with, until another is chosen. */
+  readonly shown: string;
   /** True while nothing may be started. */
   readonly closed: boolean;
-  ask(request: ControlRequest | string): Promise<void>;
+  ask(request: ControlRequest | string): void;
 }
 
-function SettingsForm({ say, choices, closed, ask }: SettingsProps): JSX.Element | null {
-  const [chosen, setChosen] = useState(choices[0]?.id ?? "");
-  const choice = choices.find(({ id }) => id === chosen) ?? choices[0];
+function SettingsForm({ say, choices, shown, closed, ask }: SettingsProps): JSX.Element | null {
+  const [chosen, setChosen] = useState("");
+  const choice = [chosen, shown].flatMap((wanted) => choices.filter(({ id }) => id === wanted))[0] ?? choices[0];
   if (choice === undefined) return null;
   const submit = (event: Event): void => {
     event.preventDefault();
     const form = event.currentTarget as HTMLFormElement;
     const intent = ((event as SubmitEvent).submitter as HTMLButtonElement | null)?.value ?? "start";
     const request = startRequest(new FormData(form), choice.config, say);
-    void ask(typeof request === "string" || request.action !== "start" ? request : withIntent(request, intent));
+    ask(typeof request === "string" || request.action !== "start" ? request : withIntent(request, intent));
   };
   return (
     <form class="pg-panel" aria-labelledby="pg-settings" onSubmit={submit}>

@@ -132,7 +132,7 @@ export function Progress({ status, lines, say, control }: ProgressProps): JSX.El
         <p role="status">
           {say("phase")}: <strong>{say(`phase.${phase}`)}</strong>
         </p>
-        <RunButtons say={say} phase={phase} control={control} />
+        <RunButtons say={say} status={status} control={control} />
       </div>
       <div class="pg-meter" aria-hidden="true">
         <span style={`width:${updates === 0 ? 0 : Math.min(100, (100 * update) / updates)}%`} />

@@ -77,6 +77,16 @@ export class RunFeed {
     }
   }
 
+  /** Reads again what may be started and continued: where a run was brought in or deleted. */
+  async refresh(): Promise<void> {
+    try {
+      const { choices } = await this.read<{ choices: ExperimentChoice[] }>("choices");
+      this.change({ choices });
+    } catch (thrown) {
+      if (!this.stop.signal.aborted) this.change({ fault: faultOf(thrown) });
+    }
+  }
+
   close(): void {
     this.stop.abort();
     this.wake();
@@ -108,9 +118,9 @@ export class RunFeed {
     }
   }
 
-  /** What may be started, and the run: where another one is at work, or the same one has come to another phase. */
+  /** What may be started, and the run: where another is at work, or the same has come to another phase or lost its model. */
   private async readAnew(status: RunStatus | null): Promise<void> {
-    const at = JSON.stringify([status?.experiment, status?.phase]);
+    const at = JSON.stringify([status?.experiment, status?.phase, status?.modelOpen]);
     const isOther = at !== this.readAt;
     if (!isOther && this.current.run !== null) return;
     const { choices } = isOther ? await this.read<{ choices: ExperimentChoice[] }>("choices") : this.current;

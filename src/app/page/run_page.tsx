@@ -7,7 +7,10 @@ import { FaultNotice } from "./environment.tsx";
 import { Progress } from "./progress.tsx";
 import type { RelayState } from "./relay_client.ts";
 import { RelayPanel } from "./relay_panel.tsx";
+import { updateOfVersion } from "./reply_update.ts";
 import type { RunFeed, RunView } from "./run_feed.ts";
+import { isContinuable } from "./run_offers.ts";
+import { SaidLines } from "./said_lines.tsx";
 import type { Say } from "./texts.ts";
 
 /** What the section of the run is made of. */
@@ -26,6 +29,8 @@ export function RunPage({ backend, feed, view, relay, say }: RunPageProps): JSX.
   const control = (request: ControlRequest): Promise<RunFault | null> => feed.control(request);
   const isTab = backend.kind === "tab";
   const isSteered = view.run?.can.control !== false;
+  // A model that is served without a run answers whatever the status.
+  const isOpen = !isSteered || status.modelOpen;
   const served = isSteered
     ? (["run.servedTitle", "run.servedLead"] as const)
     : (["serve.title", "serve.lead"] as const);
@@ -50,9 +55,23 @@ export function RunPage({ backend, feed, view, relay, say }: RunPageProps): JSX.
               <a href="#/">{say("run.openStudio")}</a>
             </p>
           )}
-          <ChatPanel backend={backend} open={!isSteered} model={view.run?.models[0] ?? ""} status={status} say={say} />
+          <ChatPanel
+            backend={backend}
+            open={isOpen}
+            lead={isOpen ? "chat.lead" : isContinuable(status, view.choices) ? "chat.continue" : "chat.closed"}
+            model={view.run?.models[0] ?? ""}
+            updateOf={(version) => (isSteered ? answeredUpdate(feed.view(), version) : null)}
+            say={say}
+          />
+          {backend.tab !== null && <SaidLines tab={backend.tab} say={say} />}
         </div>
       </div>
     </>
   );
+}
+
+/** The update after which the model gave an answer, by what is known when the answer is there. */
+function answeredUpdate({ status, lines }: RunView, version: number | null): number {
+  const known = status ?? idleRun;
+  return version === null ? known.update : updateOfVersion(version, known, lines);
 }

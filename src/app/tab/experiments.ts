@@ -35,7 +35,6 @@ export interface TabExperiment {
 const calc = { model: "calc", modules: { "./tasks.ts": () => import("../../../examples/calc/tasks.ts") } };
 
 const clerk = {
-  title: texts["experiment.clerk.title"],
   summary: texts["experiment.clerk.summary"],
   config: clerkConfig,
   model: "clerk",
@@ -63,8 +62,8 @@ export const tabExperiments: readonly TabExperiment[] = [
     ...calc,
     scripts: { "agent.ts": "agents/calc.js" },
   },
-  { id: "clerk", ...clerk },
-  { ...clerk, id: lessonExperimentId, lessonsOf: "clerk" },
+  { id: "clerk", title: texts["experiment.clerk.title"], ...clerk },
+  { id: lessonExperimentId, title: texts["experiment.lesson.title"], ...clerk, lessonsOf: "clerk" },
   {
     id: "vault",
     title: texts["experiment.vault.title"],
@@ -95,11 +94,14 @@ export const tabExperiments: readonly TabExperiment[] = [
   },
 ];
 
+/** Those that people choose from. */
+export const offeredExperiments: readonly TabExperiment[] = tabExperiments.filter((e) => e.lessonsOf === undefined);
+
 /** The experiment of an id. @throws ConfigError naming the nearest */
 export function tabExperiment(id: string): TabExperiment {
   const found = tabExperiments.find((experiment) => experiment.id === id);
   if (found !== undefined) return found;
-  const known = tabExperiments.map((experiment) => experiment.id);
+  const known = offeredExperiments.map((experiment) => experiment.id);
   throw new ConfigError(`There is no experiment "${id}" (${didYouMean(id, known)}).`, {
     do: `Choose one of: ${known.join(", ")}.`,
   });
@@ -107,9 +109,8 @@ export function tabExperiment(id: string): TabExperiment {
 
 /** The experiments as they are offered; `isKept` knows whether a run of an experiment is there to be continued. */
 export function tabChoices(isKept: (id: string) => Promise<boolean>): Promise<ExperimentChoice[]> {
-  const offered = tabExperiments.filter(({ lessonsOf }) => lessonsOf === undefined);
   return Promise.all(
-    offered.map(async ({ id, title, summary, config, model }) => {
+    offeredExperiments.map(async ({ id, title, summary, config, model }) => {
       const choice = { id, title, summary, config: parseConfig(config), modelFolder: `models/${model}` };
       return { ...choice, resumable: await isKept(id) };
     }),

@@ -1,12 +1,12 @@
 import { createApp } from "../../../gateway/app.ts";
 import { asLeydenError } from "../../core/errors.ts";
-import { RunFolder } from "../../experiment/run_folder.ts";
+import { freshRunState, RunFolder } from "../../experiment/run_folder.ts";
 import type { ExperimentConfig } from "../../schema/experiment.ts";
 import {
   type ExperimentChoice,
   idleRun,
+  isAlive,
   type RunControl,
-  type RunPhase,
   RunPhaseError,
   type RunStatus,
   type StartRequest,
@@ -14,46 +14,48 @@ import {
 import type { Store } from "../../schema/store.ts";
 import { MemoryStore } from "../../store/memory_store.ts";
 import { EditedReward } from "../reward/edited_reward.ts";
+import type { RunSteering } from "../run_steering.ts";
 import { type TabExperiment, tabChoices, tabExperiment } from "./experiments.ts";
 import { tabConfig } from "./tab_config.ts";
 import { runFolderOf, storePathOf } from "./tab_places.ts";
-import { readRecord, type TabRecord, writeRecord } from "./tab_record.ts";
-import { runParts, type TabParts, TabRun } from "./tab_run.ts";
+import { KeptRecord, type TabRecord } from "./tab_record.ts";
+import { runParts, type TabParts, TabRun, type TabWork, workInTab } from "./tab_run.ts";
 import { openTabStore } from "./tab_run_host.ts";
-
-/** Phases in which a run has agents and a loop. */
-const alive: readonly RunPhase[] = ["opening", "running", "paused", "stopping"];
 
 /** The runs of a tab, one at a time: started, steered, looked at when they are over, and found again after a reload. */
 export class TabControl implements RunControl {
   private readonly parts: TabParts;
+  private readonly work: TabWork;
   private readonly told = new Set<() => void>();
   private run: TabRun | null = null;
   /** What is shown while no run is at work. */
   private rest: RunStatus = idleRun;
   private viewed: Store | null = null;
-  private record: TabRecord | null = null;
+  private readonly record: KeptRecord;
   /** Resolves when what the last run left is shown. */
   private resting: Promise<void> = Promise.resolve();
 
-  constructor(parts: TabParts) {
+  /** `work` is what a run does from its opening to its end. */
+  constructor(parts: TabParts, work: TabWork = workInTab) {
     this.parts = parts;
+    this.work = work;
+    this.record = new KeptRecord(parts.platform.files);
   }
 
   /** Finds the run of an earlier page and shows it. */
   async open(): Promise<void> {
-    this.record = await readRecord(this.parts.platform.files);
+    await this.record.read();
     await this.look();
   }
 
-  /** Goes on with a run that was cut off while it was at work. */
+  /** Goes on with a run that was cut off while it was at work; one that waited waits again. */
   async goOn(): Promise<void> {
-    const { record } = this;
+    const record = this.record.value;
     if (record === null || !record.isRunning) return;
-    const { experiment, overrides, reward } = record;
+    const { experiment, overrides, reward, isPaused = false } = record;
     const given = reward === "" ? {} : { reward };
     // What stands in its way is in the status.
-    await this.start({ experiment, overrides, resume: true, ...given }).catch(() => {});
+    await this.start({ experiment, overrides, resume: true, paused: isPaused, ...given }).catch(() => {});
   }
 
   status(): RunStatus {
@@ -67,16 +69,16 @@ export class TabControl implements RunControl {
 
   async start(request: StartRequest): Promise<void> {
     const { phase } = this.status();
-    if (alive.includes(phase)) throw new RunPhaseError("be started", phase, "Stop it first.");
+    if (isAlive(phase)) throw new RunPhaseError("be started", phase, "Stop it first.");
     const experiment = tabExperiment(request.experiment);
     const { overrides = {}, reward = "", resume = false, paused = false, script = [] } = request;
     const kept = resume ? await this.keptConfig(experiment) : null;
     const config = tabConfig(experiment, kept, overrides, reward);
     if (reward !== "") await this.checkReward(reward);
     await this.release();
-    this.record = { format: 1, experiment: experiment.id, overrides, reward, isRunning: script.length === 0 };
-    await writeRecord(this.parts.platform.files, this.record);
-    const run = new TabRun(this.parts, this, { experiment, config, resume, paused, script });
+    const record = { experiment: experiment.id, overrides, reward, isRunning: script.length === 0 };
+    await this.record.keep({ format: 1, ...record, ...(paused ? { isPaused: true } : {}) });
+    const run = new TabRun(this.parts, this, { experiment, config, resume, paused, script }, this.work);
     this.run = run;
     this.follow(run);
     await run.opened();
@@ -86,11 +88,13 @@ export class TabControl implements RunControl {
   }
 
   async pause(): Promise<void> {
-    await this.current("be paused").steering.pause();
+    const { steering } = this.current("be paused");
+    await Promise.all([steering.pause(), this.noteGate(steering)]);
   }
 
   async resume(): Promise<void> {
-    await this.current("go on").steering.resume();
+    const { steering } = this.current("go on");
+    await Promise.all([steering.resume(), this.noteGate(steering)]);
   }
 
   async step(): Promise<void> {
@@ -111,29 +115,49 @@ export class TabControl implements RunControl {
 
   /** Ends everything; a run that was at work goes on after the next opening. */
   async close(): Promise<void> {
-    const { run, record } = this;
+    const { run } = this;
     this.run = null;
     await run?.close();
     await this.viewed?.close();
     this.viewed = null;
-    if (record !== null) await writeRecord(this.parts.platform.files, record);
+    await this.record.settled();
   }
 
   /** The experiment whose run is shown, and what it was started with; null when there is none. */
   get shown(): TabRecord | null {
-    return this.record;
+    return this.record.value;
   }
 
   /** Takes over a run that was put in an experiment's place. */
   async adopt(record: TabRecord, place: () => Promise<void>): Promise<void> {
     const { phase } = this.status();
-    if (alive.includes(phase)) throw new RunPhaseError("be replaced", phase, "Stop it first.");
+    if (isAlive(phase)) throw new RunPhaseError("be replaced", phase, "Stop it first.");
     tabExperiment(record.experiment);
+    await this.replace(async () => {
+      await place();
+      await this.record.keep(record);
+    });
+  }
+
+  /** Removes the run of an experiment, which need not be the one that is shown. */
+  async discard(experiment: string, remove: () => Promise<void>): Promise<void> {
+    if (this.shown?.experiment !== experiment) return remove();
+    const { phase } = this.status();
+    if (isAlive(phase)) throw new RunPhaseError("be deleted", phase, "Stop it first.");
+    await this.replace(async () => {
+      await remove();
+      await this.record.drop();
+    });
+  }
+
+  /** Changes what is kept of the run that is shown, and shows what is there then, also when that has failed. */
+  private async replace(change: () => Promise<void>): Promise<void> {
     await this.release();
-    await place();
-    this.record = record;
-    await writeRecord(this.parts.platform.files, record);
-    await this.look();
+    try {
+      await change();
+    } finally {
+      await this.look();
+    }
   }
 
   private current(asked: string): TabRun {
@@ -155,9 +179,12 @@ export class TabControl implements RunControl {
   }
 
   private async noteEnd(): Promise<void> {
-    if (this.record === null || !this.record.isRunning) return;
-    this.record = { ...this.record, isRunning: false };
-    await writeRecord(this.parts.platform.files, this.record);
+    if (this.record.value?.isRunning === true) await this.record.note({ isRunning: false });
+  }
+
+  /** Keeps whether a run was asked to wait: from the asking on, since its update may outlast the page. */
+  private async noteGate({ gate }: RunSteering): Promise<void> {
+    await this.record.note({ isPaused: gate.isShut });
   }
 
   /** A run is over and closed: what it left is shown. */
@@ -196,8 +223,9 @@ export class TabControl implements RunControl {
 
   /** Serves what the last run left, without a model: the studio shows it, and it can be resumed. */
   private async look(status?: RunStatus): Promise<void> {
-    const { parts, record } = this;
+    const { parts } = this;
     const { platform, sqlite, key, page, say } = parts;
+    const record = this.record.value;
     const experiment = record === null ? null : tabExperiment(record.experiment);
     const config = experiment === null ? null : await this.keptConfig(experiment);
     const hasStore = experiment !== null && sqlite.exists(storePathOf(experiment.id));
@@ -215,7 +243,7 @@ export class TabControl implements RunControl {
   private async restOf(experiment: TabExperiment | null, config: ExperimentConfig | null): Promise<RunStatus> {
     if (experiment === null || config === null) return idleRun;
     const folder = new RunFolder(this.parts.platform.files, runFolderOf(experiment.id));
-    const update = (await folder.latestCheckpoint())?.state.update ?? 0;
+    const { update, version } = (await folder.latestCheckpoint())?.state ?? freshRunState;
     const { updates } = config.train;
     return {
       ...idleRun,
@@ -223,6 +251,7 @@ export class TabControl implements RunControl {
       experiment: experiment.id,
       update,
       updates,
+      version,
       config,
     };
   }

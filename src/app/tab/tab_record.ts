@@ -11,6 +11,8 @@ export interface TabRecord {
   readonly reward: string;
   /** It was at work and nobody has stopped it. */
   readonly isRunning: boolean;
+  /** It was asked to wait before its next update; absent: it was not. */
+  readonly isPaused?: boolean;
 }
 
 const recordSchema: z.ZodType<TabRecord> = z.strictObject({
@@ -19,6 +21,7 @@ const recordSchema: z.ZodType<TabRecord> = z.strictObject({
   overrides: z.record(z.string(), z.unknown()),
   reward: z.string(),
   isRunning: z.boolean(),
+  isPaused: z.boolean().optional(),
 });
 
 /** The file in a checkpoint that says which run it is of. */
@@ -36,17 +39,56 @@ export function parseRecord(text: string, where: string): TabRecord {
   }
 }
 
-/** The tab's last run; null when it had none, or what it left cannot be read. */
-export async function readRecord(files: Files): Promise<TabRecord | null> {
-  if (!(await files.exists(path))) return null;
-  try {
-    return parseRecord(await files.readText(path), path);
-  } catch {
-    return null;
-  }
-}
+/** The record of the tab's last run, and its file. */
+export class KeptRecord {
+  private readonly files: Files;
+  private current: TabRecord | null = null;
+  /** Resolves when the last write has ended: two at once would meet in one file. */
+  private written: Promise<void> = Promise.resolve();
 
-/** Keeps what a reload needs. */
-export async function writeRecord(files: Files, record: TabRecord): Promise<void> {
-  await files.write(path, JSON.stringify(record));
+  constructor(files: Files) {
+    this.files = files;
+  }
+
+  /** Null when the tab had no run, or what it left cannot be read. */
+  get value(): TabRecord | null {
+    return this.current;
+  }
+
+  /** Reads what an earlier page has left. */
+  async read(): Promise<void> {
+    if (!(await this.files.exists(path))) return;
+    try {
+      this.current = parseRecord(await this.files.readText(path), path);
+    } catch {
+      // Torn, or of a later version: as if there were none.
+    }
+  }
+
+  /** Keeps another run's record. */
+  keep(record: TabRecord): Promise<void> {
+    this.current = record;
+    const text = JSON.stringify(record);
+    const write = (): Promise<void> => this.files.write(path, text);
+    this.written = this.written.then(write, write);
+    return this.written;
+  }
+
+  /** Keeps what has become different about the run. */
+  async note(part: Partial<Pick<TabRecord, "isRunning" | "isPaused">>): Promise<void> {
+    if (this.current !== null) await this.keep({ ...this.current, ...part });
+  }
+
+  /** Forgets it: a reload finds no run. */
+  drop(): Promise<void> {
+    this.current = null;
+    const remove = (): Promise<void> => this.files.remove(path);
+    this.written = this.written.then(remove, remove);
+    return this.written;
+  }
+
+  /** Resolves when everything is written. */
+  settled(): Promise<void> {
+    return this.written;
+  }
 }

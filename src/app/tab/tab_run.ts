@@ -18,7 +18,7 @@ import type { TokenBytes } from "../session/session_options.ts";
 import type { TabExperiment } from "./experiments.ts";
 import { keepExperimentModel } from "./page_models.ts";
 import type { AgentWay } from "./tab_messages.ts";
-import { experimentFolder, runFolderOf } from "./tab_places.ts";
+import { experimentFolder, runFolderOf, storePathOf } from "./tab_places.ts";
 import { tabRunHost } from "./tab_run_host.ts";
 
 /** What the runs of a tab share. */
@@ -63,6 +63,14 @@ export function runParts(
   };
 }
 
+/** What a run does: opens everything, trains to its end, keeps the model open until `lingers` resolves, closes it. */
+export type TabWork = (
+  parts: TabParts,
+  control: RunControl,
+  request: TabRunRequest,
+  run: { readonly steering: RunSteering; readonly lingers: Promise<void> },
+) => Promise<void>;
+
 /** One run of a tab from its start to its end; the trained model answers until it is released. */
 export class TabRun {
   readonly experiment: TabExperiment;
@@ -72,7 +80,7 @@ export class TabRun {
   readonly closed: Promise<void>;
   private release: () => void = () => {};
 
-  constructor(parts: TabParts, control: RunControl, request: TabRunRequest) {
+  constructor(parts: TabParts, control: RunControl, request: TabRunRequest, work: TabWork) {
     const { experiment, config, paused } = request;
     this.experiment = experiment;
     this.config = config;
@@ -81,7 +89,7 @@ export class TabRun {
       this.release = resolve;
     });
     // What went wrong is in the status.
-    this.closed = this.run(parts, control, request, lingers).catch(() => {});
+    this.closed = work(parts, control, request, { steering: this.steering, lingers }).catch(() => {});
   }
 
   status(): RunStatus {
@@ -108,35 +116,32 @@ export class TabRun {
     if (phase === "opening" || phase === "running" || phase === "paused") await this.steering.stop();
     await this.closed;
   }
-
-  private async run(
-    parts: TabParts,
-    control: RunControl,
-    { experiment, config, resume, script }: TabRunRequest,
-    lingers: Promise<void>,
-  ): Promise<void> {
-    const { platform, assets, sqlite, key, say } = parts;
-    const { files } = platform;
-    const configFolder = experimentFolder(experiment.id);
-    const runFolder = runFolderOf(experiment.id);
-    try {
-      await keepExperimentModel(files, assets, experiment, files.join(configFolder, "model"));
-      if (!resume) {
-        await files.remove(runFolder);
-        sqlite.remove(files.join(runFolder, "store.sqlite"));
-      }
-    } catch (thrown) {
-      this.steering.finished(thrown);
-      throw thrown;
-    }
-    await runOnHost(tabRunHost({ ...parts, experiment }), {
-      ...{ config, configFolder, runFolder, resume, key, say, script },
-      signal: this.steering.signal,
-      reporter: silent,
-      steering: this.steering,
-      gatewayParts: runParts(parts, control, experiment, config),
-      linger: () => lingers,
-      tellsStartup: false,
-    });
-  }
 }
+
+/** The run as a tab does it. @throws LeydenError; what is stored can be resumed */
+export const workInTab: TabWork = async (parts, control, request, { steering, lingers }) => {
+  const { experiment, config, resume, script } = request;
+  const { platform, assets, sqlite, key, say } = parts;
+  const { files } = platform;
+  const configFolder = experimentFolder(experiment.lessonsOf ?? experiment.id);
+  const runFolder = runFolderOf(experiment.id);
+  try {
+    await keepExperimentModel(files, assets, experiment, files.join(configFolder, "model"));
+    if (!resume) {
+      await files.remove(runFolder);
+      sqlite.remove(storePathOf(experiment.id));
+    }
+  } catch (thrown) {
+    steering.finished(thrown);
+    throw thrown;
+  }
+  await runOnHost(tabRunHost({ ...parts, experiment }), {
+    ...{ config, configFolder, runFolder, resume, key, say, script },
+    signal: steering.signal,
+    reporter: silent,
+    steering,
+    gatewayParts: runParts(parts, control, experiment, config),
+    linger: () => lingers,
+    tellsStartup: false,
+  });
+};

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { tabChoices, tabExperiment } from "../../../src/app/tab/experiments.ts";
 import { tabConfig } from "../../../src/app/tab/tab_config.ts";
-import { parseRecord, readRecord, writeRecord } from "../../../src/app/tab/tab_record.ts";
+import { KeptRecord, parseRecord } from "../../../src/app/tab/tab_record.ts";
 import { parseConfig } from "../../../src/experiment/config.ts";
 import { memoryFiles } from "../../../src/platform/memory_files.ts";
 
@@ -43,12 +43,25 @@ describe("the configuration of a tab's run", () => {
 describe("the record of a tab's run", () => {
   it("is found again, and one that cannot be read is none", async () => {
     const files = memoryFiles();
-    expect(await readRecord(files)).toBe(null);
+    const found = async () => {
+      const kept = new KeptRecord(files);
+      await kept.read();
+      return kept.value;
+    };
+    expect(await found()).toBe(null);
     const record = { format: 1 as const, experiment: "calc", overrides: {}, reward: "", isRunning: true };
-    await writeRecord(files, record);
-    expect(await readRecord(files)).toEqual(record);
+    const kept = new KeptRecord(files);
+    await kept.note({ isPaused: true });
+    expect(await found()).toBe(null);
+    await kept.keep(record);
+    expect(await found()).toEqual(record);
+    // Two at once: the later one stays.
+    await Promise.all([kept.note({ isPaused: true }), kept.note({ isRunning: false })]);
+    expect(await found()).toEqual({ ...record, isRunning: false, isPaused: true });
+    await kept.drop();
+    expect([kept.value, await found()]).toEqual([null, null]);
     await files.write("/tab.json", '{"format":1,"exp');
-    expect(await readRecord(files)).toBe(null);
+    expect(await found()).toBe(null);
     expect(() => parseRecord("{}", "experiment.json")).toThrow("experiment.json says nothing of a run.");
   });
 });
