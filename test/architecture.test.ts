@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { layers } from "./architecture/layers.ts";
 import {
+  deviceViolations,
   layerViolations,
   lengthViolations,
   nameViolations,
@@ -61,7 +62,7 @@ describe("architecture", () => {
   });
 
   it("runs device tests on every runtime", () => {
-    expect(portabilityViolations(tests.map(read))).toEqual([]);
+    expect([...portabilityViolations(tests.map(read)), ...deviceViolations(tests.map(read))]).toEqual([]);
   });
 
   it("has files short enough to hold one concept, named after it", () => {

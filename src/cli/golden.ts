@@ -5,6 +5,7 @@ import type { HostPlatform } from "../schema/platform.ts";
 import { captureOutput } from "./capture_output.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { runGoldenInChromium } from "./golden_chromium.ts";
+import { type GoldenDevice, type GoldenReport, goldenDevice } from "./golden_device.ts";
 import { runGoldenItem } from "./golden_items.ts";
 import { findGoldenItems, type GoldenItem } from "./golden_paths.ts";
 import type { GoldenRow } from "./golden_rl/golden_file.ts";
@@ -41,27 +42,43 @@ async function runGoldenCommand(context: CommandContext): Promise<number> {
     }
   };
   const runtime = args.text("runtime") ?? platform.runtime;
-  if (runtime === "chromium") report(await runGoldenInChromium(platform, items));
-  else if (runtime === platform.runtime) await runHere(platform, items, report);
-  else report(await runInOtherRuntime(platform, runtime as "node" | "deno", items));
-  if (context.json) context.printJson({ summary: true, ...summary });
-  else context.print(`${summary.passed} passed, ${summary.failed} failed, ${summary.unchecked} unchecked`);
+  const device = await runIn(runtime, platform, items, report);
+  if (context.json) context.printJson({ summary: true, ...summary, device });
+  else printSummary(context, summary, device);
   if (summary.failed > 0) return 1;
   return summary.unchecked > 0 ? 2 : 0;
+}
+
+/** Runs the items in a runtime; the device that their models ran on, if there were any. */
+async function runIn(
+  runtime: string,
+  platform: HostPlatform,
+  items: readonly GoldenItem[],
+  report: (rows: readonly GoldenRow[]) => void,
+): Promise<GoldenDevice | null> {
+  if (runtime === platform.runtime) return runHere(platform, items, report);
+  const { rows, device } =
+    runtime === "chromium"
+      ? await runGoldenInChromium(platform, items)
+      : await runInOtherRuntime(platform, runtime as "node" | "deno", items);
+  report(rows);
+  return device;
 }
 
 async function runHere(
   platform: HostPlatform,
   items: readonly GoldenItem[],
   report: (rows: readonly GoldenRow[]) => void,
-): Promise<void> {
+): Promise<GoldenDevice | null> {
   let opened: Promise<Device> | undefined;
   const device = (): Promise<Device> => {
     opened ??= platform.gpu().then((gpu) => openDevice(gpu, deviceOptions(platform.env)));
     return opened;
   };
   for (const item of items) report(await runGoldenItem({ files: platform.files, clock: platform.clock, device }, item));
-  (await opened)?.close();
+  const used = await opened;
+  used?.close();
+  return used === undefined ? null : goldenDevice(used);
 }
 
 /** The same command in another runtime, its rows read from what it prints. */
@@ -69,7 +86,7 @@ async function runInOtherRuntime(
   platform: HostPlatform,
   runtime: "node" | "deno",
   items: readonly GoldenItem[],
-): Promise<GoldenRow[]> {
+): Promise<GoldenReport> {
   const main = decodeURIComponent(new URL("./main.ts", import.meta.url).pathname);
   const script = ["golden", ...items.map((item) => item.path), "--json"];
   const args = runtime === "deno" ? ["run", "-A", main, ...script] : [main, ...script];
@@ -77,15 +94,18 @@ async function runInOtherRuntime(
   const { exit, timedOut, stdout, stderr } = await captureOutput(platform, program, args, otherRuntimeTimeoutMs);
   const lines = stdout.split("\n").filter((line) => line.startsWith("{"));
   const values = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
-  const complete = values.at(-1)?.summary === true;
-  if (timedOut || !complete) {
-    const error = values.at(-1)?.error as { message?: string } | undefined;
+  const last = values.at(-1);
+  if (timedOut || last?.summary !== true) {
+    const error = last?.error as { message?: string } | undefined;
     const reason = error?.message ?? stderr.trim().split("\n").at(-1) ?? `code ${exit.code}`;
     throw new EnvironmentError("golden_runtime", `The checks did not finish in ${runtime}: ${reason}`, {
       do: `Run: ${program} ${args.join(" ")}`,
     });
   }
-  return values.slice(0, -1).map((row) => ({ ...(row as unknown as GoldenRow), worst: fromJsonNumber(row.worst) }));
+  const rows = values
+    .slice(0, -1)
+    .map((row) => ({ ...(row as unknown as GoldenRow), worst: fromJsonNumber(row.worst) }));
+  return { rows, device: last.device as GoldenDevice | null };
 }
 
 /** The program in this clone's packages, else the one in PATH. */
@@ -101,6 +121,18 @@ function toJsonNumber(value: number): number | string {
 
 function fromJsonNumber(value: unknown): number {
   return typeof value === "number" ? value : Number.POSITIVE_INFINITY;
+}
+
+function printSummary(
+  context: CommandContext,
+  { passed, failed, unchecked }: Summary,
+  device: GoldenDevice | null,
+): void {
+  if (device !== null) {
+    const features = device.features.length === 0 ? "none of the optional features" : device.features.join(", ");
+    context.print(`models on ${device.adapter}, with ${features}`);
+  }
+  context.print(`${passed} passed, ${failed} failed, ${unchecked} unchecked`);
 }
 
 function printRow(context: CommandContext, row: GoldenRow): void {

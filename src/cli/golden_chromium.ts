@@ -1,9 +1,9 @@
 import { EnvironmentError } from "../core/errors.ts";
 import { deviceOptions } from "../gpu/device_options.ts";
 import type { HostPlatform } from "../schema/platform.ts";
+import type { GoldenReport } from "./golden_device.ts";
 import type { GoldenPageGlobal, GoldenPageInput } from "./golden_page.ts";
 import type { GoldenItem } from "./golden_paths.ts";
-import type { GoldenRow } from "./golden_rl/golden_file.ts";
 
 /** WebGPU and private files need a secure context; requests to this origin are answered by the test driver itself. */
 const origin = "http://localhost/";
@@ -12,7 +12,7 @@ const origin = "http://localhost/";
  * Runs the items in headless Chromium on the page's own WebGPU. Chromium is LEYDEN_CHROMIUM, else /usr/bin/chromium.
  * @throws EnvironmentError "no_chromium" when Chromium or the packages that bundle and drive it are missing
  */
-export async function runGoldenInChromium(platform: HostPlatform, items: readonly GoldenItem[]): Promise<GoldenRow[]> {
+export async function runGoldenInChromium(platform: HostPlatform, items: readonly GoldenItem[]): Promise<GoldenReport> {
   const code = await bundlePage();
   const input = await pageInput(platform, items);
   const { chromium } = await optional(() => import("playwright-core"), "playwright-core");

@@ -1,6 +1,7 @@
 import { openDevice } from "../gpu/device.ts";
 import type { DeviceOptions } from "../gpu/device_options.ts";
 import { platform } from "../platform/browser.ts";
+import { type GoldenReport, goldenDevice } from "./golden_device.ts";
 import { runGoldenItem } from "./golden_items.ts";
 import type { GoldenItem } from "./golden_paths.ts";
 import type { GoldenRow } from "./golden_rl/golden_file.ts";
@@ -14,7 +15,7 @@ export interface GoldenPageInput {
 }
 
 /** Runs inside a browser page: writes the files, checks every item on the page's own WebGPU, removes the files. */
-async function checkInPage({ items, contents, device: options }: GoldenPageInput): Promise<GoldenRow[]> {
+async function checkInPage({ items, contents, device: options }: GoldenPageInput): Promise<GoldenReport> {
   const { files, clock } = platform;
   for (const { path, base64 } of contents) {
     await files.write(
@@ -26,7 +27,7 @@ async function checkInPage({ items, contents, device: options }: GoldenPageInput
   try {
     const rows: GoldenRow[] = [];
     for (const item of items) rows.push(...(await runGoldenItem({ files, clock, device: async () => device }, item)));
-    return rows;
+    return { rows, device: items.some(({ kind }) => kind === "model") ? goldenDevice(device) : null };
   } finally {
     device.close();
     for (const { path } of contents) await files.remove(path);
@@ -35,7 +36,7 @@ async function checkInPage({ items, contents, device: options }: GoldenPageInput
 
 /** The page's one entry, called through the browser's automation. */
 export interface GoldenPageGlobal {
-  runGoldenPage?: (input: GoldenPageInput) => Promise<GoldenRow[]>;
+  runGoldenPage?: (input: GoldenPageInput) => Promise<GoldenReport>;
 }
 
 (globalThis as GoldenPageGlobal).runGoldenPage = checkInPage;

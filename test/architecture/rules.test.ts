@@ -1,6 +1,7 @@
 // The checker itself: each planted violation must be found, and what is allowed must not be.
 import { describe, expect, it } from "vitest";
 import {
+  deviceViolations,
   layerViolations,
   lengthViolations,
   nameViolations,
@@ -154,6 +155,14 @@ describe("tests for every runtime", () => {
       "test/ops/x.test.ts:4: runs on every runtime; import #test instead of node:fs",
     ]);
     expect(portabilityViolations(one("test/node/x.test.ts", text))).toEqual([]);
+  });
+
+  it("opens devices as the run asks for them", () => {
+    const text = "// openDevice(gpu)\nawait openTestDevice();\nawait openDevice(gpu);";
+    expect(deviceViolations(one("test/device/x.test.ts", text))).toEqual([
+      "test/device/x.test.ts:3: openDevice is not allowed here; use openTestDevice",
+    ]);
+    expect(deviceViolations(one("test/node/x.test.ts", text))).toEqual([]);
   });
 });
 

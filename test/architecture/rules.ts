@@ -58,7 +58,7 @@ export function purityViolations(files: readonly SourceFile[]): string[] {
 }
 
 /** Tests that run on Node, Deno and Chromium, and the modules beside the product that work on all three. */
-const portableTests = /^test\/(device|ops|host)\//;
+const portableTests = /^test\/(bare|device|ops|host)\//;
 const portableModules = ["#test", "#platform", "fast-check"];
 
 /** Tests for every runtime that import something only one of them has. */
@@ -70,6 +70,18 @@ export function portabilityViolations(files: readonly SourceFile[]): string[] {
         ({ specifier, typeOnly }) => !typeOnly && !specifier.startsWith(".") && !portableModules.includes(specifier),
       )
       .map(({ specifier, line }) => `${path}:${line}: runs on every runtime; import #test instead of ${specifier}`);
+  });
+}
+
+/** Tests for every runtime that open a device of their own, with features that the run leaves off. */
+export function deviceViolations(files: readonly SourceFile[]): string[] {
+  return files.flatMap(({ path, text }) => {
+    if (!portableTests.test(path)) return [];
+    return codeOnly(text)
+      .split("\n")
+      .flatMap((line, i) =>
+        /\bopenDevice\(/.test(line) ? [`${path}:${i + 1}: openDevice is not allowed here; use openTestDevice`] : [],
+      );
   });
 }
 

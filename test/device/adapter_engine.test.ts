@@ -7,14 +7,13 @@ import { type EngineOptions, engineDefaults } from "../../src/engine/engine_opti
 import { parseEngineFaults } from "../../src/engine/faults.ts";
 import { LocalEngine } from "../../src/engine/local_engine.ts";
 import { ModelParts } from "../../src/engine/model_parts.ts";
-import { openDevice } from "../../src/gpu/device.ts";
 import { parseHfConfig } from "../../src/io/hf_config.ts";
 import { Model } from "../../src/model/model.ts";
 import type { GenerateRequest, GenerateResult, TrainRow, UpdateRequest } from "../../src/schema/engine.ts";
 import type { Files } from "../../src/schema/files.ts";
 import { baseAdapter } from "../../src/schema/lora.ts";
 import { qwen3Config } from "../model/configs.ts";
-import { openTestGpu } from "../runtime/gpu.ts";
+import { openTestDevice } from "../runtime/gpu.ts";
 import { adamw, crossEntropy } from "./training_rows.ts";
 
 const clock = { now: () => 0, monotonic: () => performance.now(), sleep: async () => {} };
@@ -31,7 +30,7 @@ async function openEngine(names: readonly string[], faults = ""): Promise<LocalE
   };
   return LocalEngine.open({
     open: async (state) => {
-      const device = await openDevice(await openTestGpu());
+      const device = await openTestDevice();
       const model = Model.initialize(device, config, { seed: 5, std: 0.3, type: "int8" });
       const adapters = await openAdapters(noFiles, model, options, state);
       const parts = new ModelParts({ model, adapters, basePath: "/base", options, clock, decodeText: () => "" });

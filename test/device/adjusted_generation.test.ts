@@ -6,13 +6,12 @@ import { describe, expect, it } from "#test";
 import { type EngineOptions, engineDefaults } from "../../src/engine/engine_options.ts";
 import { LocalEngine } from "../../src/engine/local_engine.ts";
 import { ModelParts } from "../../src/engine/model_parts.ts";
-import { openDevice } from "../../src/gpu/device.ts";
 import { parseHfConfig } from "../../src/io/hf_config.ts";
 import { Model } from "../../src/model/model.ts";
 import type { GenerateRequest, GenerateResult } from "../../src/schema/engine.ts";
 import type { ConstraintCompiler } from "../../src/schema/token_constraint.ts";
 import { qwen3Config } from "../model/configs.ts";
-import { openTestGpu } from "../runtime/gpu.ts";
+import { openTestDevice } from "../runtime/gpu.ts";
 
 const vocab = 61;
 const config = parseHfConfig({ ...qwen3Config, vocab_size: vocab, max_position_embeddings: 128 });
@@ -50,7 +49,7 @@ async function withEngine(run: (engine: LocalEngine, log: string[]) => Promise<v
   };
   const engine = await LocalEngine.open({
     open: async () => {
-      const model = Model.initialize(await openDevice(await openTestGpu()), config, { seed: 5, std: 0.4 });
+      const model = Model.initialize(await openTestDevice(), config, { seed: 5, std: 0.4 });
       return new ModelParts({ model, options, clock, decodeText: () => "", constraints: parity(log) });
     },
     ...{ clock, limits: options, version: 0, faults: [] },

@@ -3,13 +3,12 @@ import { engineDefaults } from "../../src/engine/engine_options.ts";
 import { parseEngineFaults } from "../../src/engine/faults.ts";
 import { LocalEngine } from "../../src/engine/local_engine.ts";
 import { ModelParts } from "../../src/engine/model_parts.ts";
-import { openDevice } from "../../src/gpu/device.ts";
 import { parseHfConfig } from "../../src/io/hf_config.ts";
 import { memoryWeights } from "../../src/model/memory_weights.ts";
 import { Model } from "../../src/model/model.ts";
 import type { GenerateRequest, UpdateRequest } from "../../src/schema/engine.ts";
 import { qwen3Config } from "../model/configs.ts";
-import { openTestGpu } from "../runtime/gpu.ts";
+import { openTestDevice } from "../runtime/gpu.ts";
 
 const clock = { now: () => 0, monotonic: () => performance.now(), sleep: async () => {} };
 
@@ -18,7 +17,7 @@ async function openEngine(faults: string): Promise<LocalEngine> {
   const config = parseHfConfig(qwen3Config);
   return LocalEngine.open({
     open: async (state) => {
-      const device = await openDevice(await openTestGpu());
+      const device = await openTestDevice();
       const saved = state?.files["model.safetensors"];
       const model =
         saved === undefined
@@ -119,7 +118,7 @@ describe("a gradient that is not a number", () => {
 
 describe("an engine for serving only", () => {
   it("refuses to train", async () => {
-    const device = await openDevice(await openTestGpu());
+    const device = await openTestDevice();
     const model = Model.initialize(device, parseHfConfig(qwen3Config), { seed: 5 });
     const options = { ...engineDefaults, modelFolder: "", kvTokens: 256, train: false };
     const parts = new ModelParts({ model, options, clock, decodeText: () => "" });

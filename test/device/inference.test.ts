@@ -2,12 +2,11 @@ import { describe, expect, it } from "#test";
 import { engineDefaults } from "../../src/engine/engine_options.ts";
 import { LocalEngine } from "../../src/engine/local_engine.ts";
 import { ModelParts } from "../../src/engine/model_parts.ts";
-import { openDevice } from "../../src/gpu/device.ts";
 import { parseHfConfig } from "../../src/io/hf_config.ts";
 import { Model } from "../../src/model/model.ts";
 import type { GenerateRequest, GenerateResult } from "../../src/schema/engine.ts";
 import { gpt2Config, qwen3Config as smallQwen3 } from "../model/configs.ts";
-import { openTestGpu } from "../runtime/gpu.ts";
+import { openTestDevice } from "../runtime/gpu.ts";
 
 const qwen3Config = { ...smallQwen3, vocab_size: 61, max_position_embeddings: 128 };
 /** Heads of 6: no vector loads. */
@@ -20,7 +19,7 @@ async function openEngine(config: unknown, more: Partial<typeof engineDefaults> 
   const options = { ...engineDefaults, modelFolder: "", kvTokens: 4096, maxSequences: 32, train: false, ...more };
   return LocalEngine.open({
     open: async () => {
-      const device = await openDevice(await openTestGpu());
+      const device = await openTestDevice();
       const model = Model.initialize(device, parseHfConfig(config), { seed: 5, std: 0.4 });
       return new ModelParts({ model, options, clock, decodeText: () => "" });
     },

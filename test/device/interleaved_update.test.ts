@@ -7,13 +7,12 @@ import { Rng, seedKey } from "../../src/core/rng.ts";
 import { engineDefaults } from "../../src/engine/engine_options.ts";
 import { LocalEngine } from "../../src/engine/local_engine.ts";
 import { ModelParts } from "../../src/engine/model_parts.ts";
-import { openDevice } from "../../src/gpu/device.ts";
 import { parseHfConfig } from "../../src/io/hf_config.ts";
 import { Model } from "../../src/model/model.ts";
 import type { InFlightPolicy } from "../../src/schedule/device_schedule.ts";
 import type { GenerateRequest, TrainRow, UpdateRequest } from "../../src/schema/engine.ts";
 import { llamaConfig, qwen3Config } from "../model/configs.ts";
-import { openTestGpu } from "../runtime/gpu.ts";
+import { openTestDevice } from "../runtime/gpu.ts";
 import { adamw, allGradients, open, ppo, randomRows } from "./training_rows.ts";
 
 const clock = { now: () => 0, monotonic: () => performance.now(), sleep: async () => {} };
@@ -21,7 +20,7 @@ const vocabulary = 40;
 
 async function openEngine(inFlight: InFlightPolicy): Promise<LocalEngine> {
   const options = { ...engineDefaults, modelFolder: "", kvTokens: 1024, maxSequences: 8, microBatchTokens: 32 };
-  const device = await openDevice(await openTestGpu());
+  const device = await openTestDevice();
   const model = Model.initialize(device, parseHfConfig(qwen3Config), { seed: 5, std: 0.3 });
   const parts = new ModelParts({ model, options, clock, decodeText: () => "" });
   const policy = { inFlight, stepsPerQuantum: 1 };

@@ -6,13 +6,12 @@ import { describe, expect, it } from "#test";
 import { type EngineOptions, engineDefaults } from "../../src/engine/engine_options.ts";
 import { LocalEngine } from "../../src/engine/local_engine.ts";
 import { ModelParts } from "../../src/engine/model_parts.ts";
-import { openDevice } from "../../src/gpu/device.ts";
 import { parseHfConfig } from "../../src/io/hf_config.ts";
 import { familyOf } from "../../src/model/families/registry.ts";
 import { Model } from "../../src/model/model.ts";
 import type { GenerateRequest } from "../../src/schema/engine.ts";
 import { qwen3Config } from "../model/configs.ts";
-import { openTestGpu } from "../runtime/gpu.ts";
+import { openTestDevice } from "../runtime/gpu.ts";
 
 const config = parseHfConfig({ ...qwen3Config, vocab_size: 61, max_position_embeddings: 192 });
 const clock = { now: () => 0, monotonic: () => performance.now(), sleep: async () => {} };
@@ -33,7 +32,7 @@ async function open(more: Partial<EngineOptions> = {}): Promise<Opened> {
   const drawing = new Promise<void>((resolve) => {
     begun = resolve;
   });
-  const model = Model.initialize(await openDevice(await openTestGpu()), config, { seed: 5, std: 0.4 });
+  const model = Model.initialize(await openTestDevice(), config, { seed: 5, std: 0.4 });
   const parts = new ModelParts({ model, options, clock, decodeText: () => "" });
   const logged = Object.assign(Object.create(parts) as ModelParts, {
     prefill: (...[work]: Parameters<ModelParts["prefill"]>) => {

@@ -2,9 +2,8 @@
 // and int8 weights, with two adapters, with a critic, with value heads, for a server, and with the cache in f16.
 import { describe, expect, it } from "#test";
 import { type MemoryCase, measureMemory } from "../../src/bench/memory_run.ts";
-import { openDevice } from "../../src/gpu/device.ts";
 import { gpt2Config, qwen3Config } from "../model/configs.ts";
-import { openTestGpu } from "../runtime/gpu.ts";
+import { openTestDevice } from "../runtime/gpu.ts";
 
 const clock = { now: () => 0, monotonic: () => performance.now(), sleep: async () => {} };
 const wide = {
@@ -42,7 +41,7 @@ const cases: readonly MemoryCase[] = [
 describe("the memory plan", () => {
   for (const each of cases) {
     it(`is within a tenth of the pool's peak: ${each.name}`, async () => {
-      const { plan, peakBytes } = await measureMemory(await openDevice(await openTestGpu()), each, clock);
+      const { plan, peakBytes } = await measureMemory(await openTestDevice(), each, clock);
       const ratio = peakBytes / plan.totalBytes;
       expect(ratio, `${peakBytes} of ${plan.totalBytes}`).toBeGreaterThan(0.9);
       expect(ratio, `${peakBytes} of ${plan.totalBytes}`).toBeLessThan(1.1);

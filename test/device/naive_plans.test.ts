@@ -4,7 +4,7 @@
 // training and an adapter's. Naive plans are what they claim to be.
 import { describe, expect, it } from "#test";
 import { Rng, seedKey } from "../../src/core/rng.ts";
-import { type Device, openDevice } from "../../src/gpu/device.ts";
+import type { Device } from "../../src/gpu/device.ts";
 import { PlanBuilder } from "../../src/gpu/plan_builder.ts";
 import { parseHfConfig } from "../../src/io/hf_config.ts";
 import { AdaptedModel } from "../../src/model/lora/adapted_model.ts";
@@ -14,7 +14,7 @@ import { rmsnorm } from "../../src/ops/rmsnorm.ts";
 import type { TrainRow } from "../../src/schema/engine.ts";
 import { Trainer, type TrainerOptions } from "../../src/train/trainer.ts";
 import { gpt2Config, llamaConfig, qwen3Config } from "../model/configs.ts";
-import { openTestGpu } from "../runtime/gpu.ts";
+import { openTestDevice } from "../runtime/gpu.ts";
 import { stillClock } from "../runtime/still_clock.ts";
 import { adamw, ppo, randomRows } from "./training_rows.ts";
 
@@ -22,7 +22,7 @@ const stepCount = 30;
 const microBatchTokens = 32;
 
 async function deviceOf(naive: boolean): Promise<Device> {
-  const device = await openDevice(await openTestGpu());
+  const device = await openTestDevice();
   device.naivePlans = naive;
   return device;
 }

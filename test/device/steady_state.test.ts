@@ -5,12 +5,12 @@ import { Rng, seedKey } from "../../src/core/rng.ts";
 import { engineDefaults } from "../../src/engine/engine_options.ts";
 import { LocalEngine } from "../../src/engine/local_engine.ts";
 import { ModelParts } from "../../src/engine/model_parts.ts";
-import { type Device, openDevice } from "../../src/gpu/device.ts";
+import type { Device } from "../../src/gpu/device.ts";
 import { type ProfiledDispatch, summarizeProfile } from "../../src/gpu/profiler.ts";
 import { parseHfConfig } from "../../src/io/hf_config.ts";
 import { Model } from "../../src/model/model.ts";
 import { llamaConfig } from "../model/configs.ts";
-import { openTestGpu } from "../runtime/gpu.ts";
+import { openTestDevice } from "../runtime/gpu.ts";
 import { stillClock } from "../runtime/still_clock.ts";
 import { adamw, open, ppo, randomRows } from "./training_rows.ts";
 
@@ -55,7 +55,7 @@ describe("steady state", () => {
   });
 
   it("decodes in one submit and one readback per prompt or burst, creating nothing", async () => {
-    const device = await openDevice(await openTestGpu());
+    const device = await openTestDevice();
     const clock = stillClock;
     const options = { ...engineDefaults, modelFolder: "", kvTokens: 2048, maxSequences: 8, train: false };
     const model = Model.initialize(device, parseHfConfig(llamaConfig), { seed: 5 });

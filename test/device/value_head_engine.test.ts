@@ -9,7 +9,6 @@ import { parseEngineFaults } from "../../src/engine/faults.ts";
 import { LocalEngine } from "../../src/engine/local_engine.ts";
 import { ModelParts } from "../../src/engine/model_parts.ts";
 import { openValueHeads, valueHeadMoments } from "../../src/engine/value_head_files.ts";
-import { openDevice } from "../../src/gpu/device.ts";
 import { parseHfConfig } from "../../src/io/hf_config.ts";
 import { memoryWeights } from "../../src/model/memory_weights.ts";
 import { Model } from "../../src/model/model.ts";
@@ -17,7 +16,7 @@ import type { UpdateRequest } from "../../src/schema/engine.ts";
 import type { Files } from "../../src/schema/files.ts";
 import type { ScoreRowsRequest } from "../../src/schema/row_scores.ts";
 import { llamaConfig } from "../model/configs.ts";
-import { openTestGpu } from "../runtime/gpu.ts";
+import { openTestDevice } from "../runtime/gpu.ts";
 import { adamw, ppo } from "./training_rows.ts";
 import { valuedRows, valueLoss } from "./value_rows.ts";
 
@@ -27,7 +26,7 @@ const lora = { rank: 4, alpha: 8, targets: "all-linear", rslora: false } as cons
 const noFiles = { join: (...parts: string[]) => parts.join("/"), exists: async () => false } as unknown as Files;
 
 async function openParts(options: EngineOptions, state: ModelState | null): Promise<ModelParts> {
-  const device = await openDevice(await openTestGpu());
+  const device = await openTestDevice();
   const config = parseHfConfig(llamaConfig);
   const saved = state?.files["model.safetensors"];
   const model =

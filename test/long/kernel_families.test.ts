@@ -39,6 +39,8 @@ describe("golden models", () => {
 
   it("pass in Chromium without subgroups, f16 and timestamps", async (context) => {
     const env = { ...platform.env, LEYDEN_GPU_DISABLE: optionalFeatures.join(",") };
-    expectPassed(await runGoldenInChromium({ ...platform, env }, await goldenModels(context)));
+    const { rows, device } = await runGoldenInChromium({ ...platform, env }, await goldenModels(context));
+    expect(device?.features).toEqual([]);
+    expectPassed(rows);
   });
 });

@@ -39,12 +39,15 @@ function report(ran: Ran): { rows: GoldenRow[]; summary: unknown } {
   return { rows: lines.slice(0, -1) as GoldenRow[], summary: lines.at(-1) };
 }
 
+/** The device that a summary names. */
+const someDevice = { adapter: expect.stringMatching(/./), features: expect.any(Array) };
+
 describe("leyden golden", () => {
   it("checks a folder of everything and counts", async () => {
     const ran = await runLeyden(["golden", committed, "--json"]);
     const { rows, summary } = report(ran);
     expect(rows.filter((row) => row.pass !== true)).toEqual([]);
-    expect(summary).toEqual({ summary: true, passed: rows.length, failed: 0, unchecked: 0 });
+    expect(summary).toEqual({ summary: true, passed: rows.length, failed: 0, unchecked: 0, device: someDevice });
     expect(ran.code).toBe(0);
     expect(new Set(rows.map((row) => row.file)).has("llama-tied")).toBe(true);
     expect(Object.keys(rows[0] as GoldenRow)).toEqual(["file", "check", "cases", "worst", "tolerance", "pass", "note"]);
@@ -120,9 +123,16 @@ describe("leyden golden", () => {
     expect(form.out).toContain("golden.json: temperature: ");
   });
 
+  it("says which device its models ran on, and none where there is no model", async () => {
+    const ran = await runLeyden(["golden", model]);
+    expect(ran.out).toMatch(/\nmodels on .+, with .+\n\d+ passed, 0 failed, 0 unchecked\n$/);
+    const numbers = await runLeyden(["golden", `${committed}/rl/kl.json`, "--json"]);
+    expect(report(numbers).summary).toMatchObject({ summary: true, device: null });
+  });
+
   itShared("says that a family is not supported and ends with 2", "golden/models/qwen3_5", async (path) => {
     const ran = await runLeyden(["golden", path, "--json"]);
-    expect(report(ran).summary).toEqual({ summary: true, passed: 0, failed: 0, unchecked: 1 });
+    expect(report(ran).summary).toEqual({ summary: true, passed: 0, failed: 0, unchecked: 1, device: someDevice });
     expect(ran.code).toBe(2);
   });
 
@@ -130,7 +140,7 @@ describe("leyden golden", () => {
     const ran = await runLeyden(["golden", committed, "--runtime", "deno", "--json"]);
     const { rows, summary } = report(ran);
     expect(rows.filter((row) => row.pass !== true)).toEqual([]);
-    expect(summary).toEqual({ summary: true, passed: rows.length, failed: 0, unchecked: 0 });
+    expect(summary).toEqual({ summary: true, passed: rows.length, failed: 0, unchecked: 0, device: someDevice });
     expect(rows.length).toBeGreaterThan(100);
   });
 
@@ -140,7 +150,7 @@ describe("leyden golden", () => {
     const ran = await runLeyden(["golden", committed, "--runtime", "chromium", "--json"]);
     const { rows, summary } = report(ran);
     expect(rows.filter((row) => row.pass !== true)).toEqual([]);
-    expect(summary).toEqual({ summary: true, passed: rows.length, failed: 0, unchecked: 0 });
+    expect(summary).toEqual({ summary: true, passed: rows.length, failed: 0, unchecked: 0, device: someDevice });
     expect(rows.length).toBeGreaterThan(100);
   });
 });

@@ -2,8 +2,9 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, expect, it } from "vitest";
 import { runGoldenItem } from "../../src/cli/golden_items.ts";
-import { type Device, openDevice } from "../../src/gpu/device.ts";
+import type { Device } from "../../src/gpu/device.ts";
 import { platform } from "../../src/platform/node.ts";
+import { openTestDevice } from "../runtime/gpu.ts";
 import { itShared } from "../shared.ts";
 
 const supported = ["llama-untied", "llama-tied", "llama3-rope", "qwen2", "qwen3", "gemma"];
@@ -11,7 +12,7 @@ const committed = fileURLToPath(new URL("../golden/models/llama-tied", import.me
 let opened: Promise<Device> | undefined;
 
 function device(): Promise<Device> {
-  opened ??= platform.gpu().then((gpu) => openDevice(gpu));
+  opened ??= openTestDevice();
   return opened;
 }
 

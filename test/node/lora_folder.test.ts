@@ -9,7 +9,6 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type EngineOptions, engineDefaults } from "../../src/engine/engine_options.ts";
 import type { LocalEngine } from "../../src/engine/local_engine.ts";
 import { openLocalEngine } from "../../src/engine/open_local_engine.ts";
-import { openDevice } from "../../src/gpu/device.ts";
 import { parseHfConfig } from "../../src/io/hf_config.ts";
 import { Model } from "../../src/model/model.ts";
 import { nodeFiles } from "../../src/platform/node_files.ts";
@@ -17,7 +16,7 @@ import type { EngineSnapshot } from "../../src/schema/engine.ts";
 import { runLeyden } from "../cli/run_leyden.ts";
 import { adamw, crossEntropy } from "../device/training_rows.ts";
 import { qwen3Config } from "../model/configs.ts";
-import { openTestGpu } from "../runtime/gpu.ts";
+import { openTestDevice, openTestGpu } from "../runtime/gpu.ts";
 
 const clock = { now: () => 0, monotonic: () => performance.now(), sleep: async () => {} };
 const lora = { rank: 4, alpha: 8, targets: ["q_proj", "v_proj", "down_proj"], rslora: false };
@@ -28,7 +27,7 @@ let base = "";
 beforeAll(async () => {
   root = mkdtempSync(join(tmpdir(), "leyden-lora-"));
   base = join(root, "base");
-  const device = await openDevice(await openTestGpu());
+  const device = await openTestDevice();
   const model = Model.initialize(device, parseHfConfig({ ...qwen3Config, hidden_size: 64 }), { seed: 5, std: 0.3 });
   await model.save(nodeFiles, base, "F16");
   const tokenizer = new URL("../../examples/calc/model/tokenizer.json", import.meta.url);

@@ -1,13 +1,12 @@
 // Plan: a thread that waits for the device leaves the processor to it.
 import { describe, expect, it } from "vitest";
-import { openDevice } from "../../src/gpu/device.ts";
 import { PlanBuilder } from "../../src/gpu/plan_builder.ts";
 import { matmul } from "../../src/ops/matmul/matmul.ts";
-import { openTestGpu } from "../runtime/gpu.ts";
+import { openTestDevice } from "../runtime/gpu.ts";
 
 describe("waiting for the GPU", () => {
   it("takes a small part of the time it lasts", async () => {
-    const device = await openDevice(await openTestGpu());
+    const device = await openTestDevice();
     const builder = new PlanBuilder(device, "long");
     const n = 256;
     const [a, b] = [builder.input("a", [n, n]), builder.input("b", [n, n])];

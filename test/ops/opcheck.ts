@@ -1,12 +1,12 @@
 import { describe, expect, it } from "#test";
 import { Rng, seedKey } from "../../src/core/rng.ts";
 import type { Capabilities } from "../../src/gpu/capabilities.ts";
-import { Device, openDevice } from "../../src/gpu/device.ts";
+import { Device } from "../../src/gpu/device.ts";
 import { PlanBuilder } from "../../src/gpu/plan_builder.ts";
 import { readBuffer, uploadTensor } from "../../src/gpu/readback.ts";
 import type { Tensor } from "../../src/gpu/tensor.ts";
 import type { Into, Op, Tensors } from "../../src/ops/op.ts";
-import { openTestGpu } from "../runtime/gpu.ts";
+import { openTestDevice } from "../runtime/gpu.ts";
 
 /** A host array with its shape, in float64: what references compute on. */
 export interface HostTensor {
@@ -61,7 +61,7 @@ let shared: Promise<Device> | undefined;
 
 /** One device for all tests of a file. */
 export function testDevice(): Promise<Device> {
-  const opened = shared ?? openTestGpu().then((gpu) => openDevice(gpu));
+  const opened = shared ?? openTestDevice();
   shared = opened;
   return opened;
 }
