@@ -153,7 +153,7 @@ describe("a tab", () => {
       page.evaluate(async () => {
         const { gatewayUrl, key } = globalThis.tab;
         const headers = { authorization: `Bearer ${key}` };
-        return (await fetch(`${gatewayUrl}/v1/models`, { headers })).status;
+        return (await fetch(`${await gatewayUrl}/v1/models`, { headers })).status;
       });
     expect(await ask()).toBe(200);
     const session = await context.newCDPSession(page);

@@ -1,3 +1,5 @@
+import { EnvironmentError } from "../../core/errors.ts";
+
 /** How long a first registration may take to be at work. */
 const readyMs = 10_000;
 
@@ -9,16 +11,16 @@ export interface ServiceWorkerLink {
 }
 
 /**
- * Registers the service worker and gives it ports to the host whenever it asks: the browser may stop it at any time. Null
- * where it cannot be had (a certificate that was clicked through, storage that is switched off): agents then reach the
- * gateway by their fetch.
+ * Registers the service worker and gives it ports to the host whenever it asks: the browser may stop it at any time.
+ * @throws EnvironmentError "no_service_worker" where it cannot be had: a certificate that was clicked through, storage that
+ * is switched off
  */
 export async function linkServiceWorker(
   script: URL,
   givePort: (port: MessagePort) => void,
-): Promise<ServiceWorkerLink | null> {
+): Promise<ServiceWorkerLink> {
   const { serviceWorker } = navigator;
-  if (serviceWorker === undefined) return null;
+  if (serviceWorker === undefined) throw noServiceWorker(new Error("this browser has none"));
   const offer = (target: ServiceWorker | null | undefined): void => {
     if (!target) return;
     const { port1, port2 } = new MessageChannel();
@@ -43,16 +45,22 @@ export async function linkServiceWorker(
         serviceWorker.removeEventListener("controllerchange", changed);
       },
     };
-  } catch {
-    return null;
+  } catch (thrown) {
+    throw noServiceWorker(thrown);
   }
+}
+
+function noServiceWorker(cause: unknown): EnvironmentError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  const message = `No service worker answers for the gateway (${reason}): agents reach it by their fetch alone.`;
+  return new EnvironmentError("no_service_worker", message, { do: "Allow this page to store files.", cause });
 }
 
 /** Resolves when the service worker answers for this page. @throws Error when it does not in time */
 async function controlled(registration: ServiceWorkerRegistration): Promise<void> {
   if (navigator.serviceWorker.controller !== null) return;
   await new Promise<void>((resolve, reject) => {
-    const late = setTimeout(() => reject(new Error("no service worker")), readyMs);
+    const late = setTimeout(() => reject(new Error(`it was not at work within ${readyMs / 1000} s`)), readyMs);
     const done = (): void => {
       clearTimeout(late);
       resolve();

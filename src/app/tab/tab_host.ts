@@ -1,12 +1,15 @@
 import { platform } from "#platform";
 import { PortClient, portRequest } from "../../../gateway/port/port_client.ts";
-import { EnvironmentError, LeydenError } from "../../core/errors.ts";
+import { asLeydenError, EnvironmentError, LeydenError } from "../../core/errors.ts";
 import type { PageAssets } from "../../schema/page_assets.ts";
 import type { WorkerHandle } from "../../schema/platform.ts";
 import type { RunFault, RunStatus } from "../../schema/run_control.ts";
 import { linkServiceWorker, type ServiceWorkerLink } from "./service_worker_link.ts";
 import type { AgentWay, TabArchive, TabAsk, TabCalls, TabFile, TabOpen, TabReport } from "./tab_messages.ts";
 import { innerGatewayUrl } from "./tab_places.ts";
+
+/** How many lines for people are kept. */
+const keptLines = 200;
 
 /** What a tab is opened with. */
 export interface TabOptions {
@@ -33,8 +36,10 @@ export interface TabHost {
   readonly status: RunStatus;
   /** The gateway's admin key, for programs that the person lets in. */
   readonly key: string;
-  /** Address below which the service worker answers for the gateway; null: there is none. */
-  readonly gatewayUrl: string | null;
+  /** Address below which the service worker answers for the gateway, once it does; null: there is none. */
+  readonly gatewayUrl: Promise<string | null>;
+  /** What was said to people so far, the last lines of it. */
+  readonly lines: readonly string[];
   /** Asks the gateway, with the admin key where the request names none; `path` begins with "/". */
   fetch(path: string, init?: RequestInit): Promise<Response>;
   /** Calls `told` for every change of the run and every line for people, until the returned function is called. */
@@ -63,10 +68,10 @@ export async function openTab(options: TabOptions): Promise<TabHost> {
   const worker = platform.spawnWorker(new URL("./tab_worker.ts", import.meta.url));
   const page = new TabPage(worker);
   try {
-    const link = options.serviceWorker === null ? null : await linkServiceWorker(options.serviceWorker, page.givePort);
-    await page.open(options, link);
+    await page.open(options);
     return page;
   } catch (thrown) {
+    page.fail(asLeydenError(thrown));
     await worker.terminate();
     throw thrown;
   }
@@ -78,7 +83,8 @@ function errorOf({ code, message, do: advice }: RunFault): LeydenError {
 
 class TabPage implements TabHost {
   key = "";
-  gatewayUrl: string | null = null;
+  gatewayUrl: Promise<string | null> = Promise.resolve(null);
+  readonly lines: string[] = [];
   private current: RunStatus | null = null;
   private readonly worker: WorkerHandle;
   private readonly told = new Set<(event: TabEvent) => void>();
@@ -100,27 +106,42 @@ class TabPage implements TabHost {
     return this.current;
   }
 
-  /** Gives the host another way to be asked. */
-  readonly givePort = (port: MessagePort): void => {
-    this.worker.post({ kind: "tab_port", port } satisfies TabAsk, [port]);
-  };
-
-  async open(
-    { assets, agents = "fetch", continues = true }: TabOptions,
-    link: ServiceWorkerLink | null,
-  ): Promise<void> {
+  /**
+   * Opens the host. The service worker is nobody's way to begin with: it is registered beside everything else, once this
+   * tab has the host, and before that only where agents go through it.
+   */
+  async open({ assets, serviceWorker, agents = "fetch", continues = true }: TabOptions): Promise<void> {
     const { port1, port2 } = new MessageChannel();
-    this.link = link;
-    this.gatewayUrl = link?.gatewayUrl ?? null;
     this.client = new PortClient(port1);
     const opened = new Promise<void>((resolve, reject) => {
       this.ready = { resolve, reject };
     });
-    const { gatewayUrl } = this;
+    if (agents === "service-worker") this.gatewayUrl = this.linked(serviceWorker);
+    const gatewayUrl = await this.gatewayUrl;
     const open: TabOpen = { kind: "tab_open", assets, port: port2, continues, gatewayUrl, agents };
     this.worker.post(open, [port2]);
     await opened;
+    if (agents !== "service-worker") this.gatewayUrl = this.linked(serviceWorker);
   }
+
+  /** The gateway's address behind the service worker, once it answers there; null, and a line that says why, without. */
+  private async linked(script: URL | null): Promise<string | null> {
+    if (script === null) return null;
+    try {
+      const link = await linkServiceWorker(script, this.givePort);
+      if (this.client === null) link.close();
+      else this.link = link;
+      return link.gatewayUrl;
+    } catch (thrown) {
+      this.say(asLeydenError(thrown).message);
+      return null;
+    }
+  }
+
+  /** Gives the host another way to be asked. */
+  private readonly givePort = (port: MessagePort): void => {
+    this.worker.post({ kind: "tab_port", port } satisfies TabAsk, [port]);
+  };
 
   async fetch(path: string, init: RequestInit = {}): Promise<Response> {
     const request = new Request(new URL(path, innerGatewayUrl), init);
@@ -185,7 +206,7 @@ class TabPage implements TabHost {
       this.current = report.status;
       this.tell({ kind: "status", status: report.status });
     } else if (report.kind === "tab_said") {
-      this.tell({ kind: "said", line: report.line });
+      this.say(report.line);
     } else if (report.kind === "tab_stood_still") {
       this.tell({ kind: "stood_still", ms: report.ms });
     } else {
@@ -197,13 +218,20 @@ class TabPage implements TabHost {
   }
 
   /** The host is gone: nothing that waits for it is answered any more. */
-  private fail(error: Error): void {
+  fail(error: Error): void {
     this.ready?.reject(error);
     for (const { reject } of this.waiting.values()) reject(error);
     this.waiting.clear();
     this.client?.close(new TypeError(error.message));
     this.client = null;
-    this.tell({ kind: "said", line: error.message });
+    this.link?.close();
+    this.say(error.message);
+  }
+
+  private say(line: string): void {
+    this.lines.push(line);
+    if (this.lines.length > keptLines) this.lines.shift();
+    this.tell({ kind: "said", line });
   }
 
   private tell(event: TabEvent): void {
