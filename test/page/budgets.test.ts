@@ -1,7 +1,7 @@
 /**
  * What opening the page and a first update cost in Debian's Chromium on the software adapter, with everything cached that a
- * visit before leaves: the smallest lesson's run at its own size, twice over its tiny one. Times are printed; a machine
- * that others use too decides them, so what is asserted of time is the limit of half a minute, of the best of three tries.
+ * visit before leaves: until the page can be used, and the smallest lesson's run at its own size, twice over its tiny one.
+ * Times are printed; a machine that others use too decides them, so what is asserted of time is the best of three tries.
  * See test/page/build.test.ts for what the first files weigh.
  */
 import { mkdtemp, rm } from "node:fs/promises";
@@ -13,6 +13,7 @@ import { complaintsOf, launchOptions } from "./support/chromium.ts";
 import { type PageSite, servePage } from "./support/page_site.ts";
 import { finished, runMs, startRun, stateOf } from "./support/run_actions.ts";
 
+const usableMs = 3_000;
 const firstUpdateMs = 30_000;
 const tries = 3;
 
@@ -46,7 +47,7 @@ function noteLongTasks(): void {
 }
 
 /** Opens the page and waits until it can be used: milliseconds, and its long tasks. */
-async function opened(): Promise<{ ms: number; longTasks: number[] }> {
+async function openPage(): Promise<{ ms: number; longTasks: number[] }> {
   await page.addInitScript(noteLongTasks);
   await page.goto(site.url);
   await page.waitForFunction(() => {
@@ -68,7 +69,7 @@ const demanded = (): RegExp[] => onDemand.filter((wanted) => site.asked.some((pa
 describe("the page with a warm cache", () => {
   it("can be used before a model, an agent, the engine or a lesson is fetched", async () => {
     page = await context.newPage();
-    await opened();
+    await openPage();
     expect(site.asked).toContain("index.html");
     expect(demanded()).toEqual([]);
     const before = site.asked.length;
@@ -77,9 +78,23 @@ describe("the page with a warm cache", () => {
     expect(site.asked.slice(before).filter((path) => path.endsWith(".js"))).not.toEqual([]);
   });
 
+  it(`can be used within ${usableMs / 1000} s`, async () => {
+    const opened: number[] = [];
+    while (opened.length < tries && Math.min(...opened) >= usableMs) {
+      await page.close();
+      page = await context.newPage();
+      const { ms, longTasks } = await openPage();
+      opened.push(ms);
+      const load = (loadavg()[0] ?? 0).toFixed(1);
+      console.log(`usable after ${ms} ms, ${longTasks.length} long tasks (${longTasks.join(", ")} ms; load ${load})`);
+    }
+    expect(Math.min(...opened)).toBeLessThan(usableMs);
+    expect(complaints).toEqual([]);
+  });
+
   it("has a first update of the smallest lesson within half a minute", { timeout: 4 * runMs }, async () => {
     page = await context.newPage();
-    await opened();
+    await openPage();
     const tiny = { "train.tasksPerUpdate": 2, "train.groupSize": 4 };
     await startRun(page, { experiment: "clerk", updates: 1, overrides: tiny });
     await finished(page);
@@ -88,7 +103,7 @@ describe("the page with a warm cache", () => {
     while (updates.length < tries && Math.min(...updates) >= firstUpdateMs) {
       await page.close();
       page = await context.newPage();
-      const { ms, longTasks } = await opened();
+      await openPage();
       const start = performance.now();
       await startRun(page, { experiment: "clerk", updates: 12, overrides: {} });
       await page.getByText("1 / 12", { exact: true }).waitFor({ timeout: runMs });
@@ -96,8 +111,7 @@ describe("the page with a warm cache", () => {
       await page.getByRole("button", { name: "Stop" }).click();
       await stateOf(page, "Stopped").waitFor();
       const load = (loadavg()[0] ?? 0).toFixed(1);
-      const tasks = `${longTasks.length} long tasks (${longTasks.join(", ")} ms)`;
-      console.log(`usable after ${ms} ms, ${tasks}; first update after ${updates.at(-1)} ms (load ${load})`);
+      console.log(`first update after ${updates.at(-1)} ms (load ${load})`);
     }
     expect(Math.min(...updates)).toBeLessThan(firstUpdateMs);
     expect(complaints).toEqual([]);
