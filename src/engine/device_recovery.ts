@@ -1,6 +1,6 @@
 import type { Clock } from "../core/clock.ts";
 import { asLeydenError, DeviceError } from "../core/errors.ts";
-import type { EngineParts, ModelState } from "./engine_parts.ts";
+import type { EngineParts } from "./engine_parts.ts";
 
 /** Device losses in a row, without one finished action between them, after which the engine gives up. */
 const maxLossesInARow = 3;
@@ -13,10 +13,11 @@ export class DeviceRecovery {
   /** Losses so far. */
   losses = 0;
   private inARow = 0;
-  private readonly open: (state: ModelState | null) => Promise<EngineParts>;
+  private readonly open: () => Promise<EngineParts>;
   private readonly clock: Clock;
 
-  constructor(deps: { open: (state: ModelState | null) => Promise<EngineParts>; clock: Clock }) {
+  /** `open` opens another device with the model in its present state. */
+  constructor(deps: { open: () => Promise<EngineParts>; clock: Clock }) {
     this.open = deps.open;
     this.clock = deps.clock;
   }
@@ -27,17 +28,17 @@ export class DeviceRecovery {
   }
 
   /**
-   * The model in a state on a device that replaces the lost one; nobody waits for it any more once `signal` fires.
+   * The model on a device that replaces the lost one; nobody waits for it any more once `signal` fires.
    * @throws DeviceError "device_lost" when each one is lost at once, or none can be opened; CancelledError
    */
-  async reopen(loss: DeviceError, state: ModelState | null, signal: AbortSignal): Promise<EngineParts> {
+  async reopen(loss: DeviceError, signal: AbortSignal): Promise<EngineParts> {
     this.losses++;
     if (++this.inARow > maxLossesInARow) throw lostForGood(loss, `It was lost ${this.inARow} times in a row.`, loss);
     let failure: unknown = null;
     for (const pauseMs of pausesMs) {
       if (pauseMs > 0) await this.clock.sleep(pauseMs, signal);
       try {
-        return await this.open(state);
+        return await this.open();
       } catch (thrown) {
         failure = thrown;
       }

@@ -1,7 +1,6 @@
 import type { Sequence } from "../infer/sequence.ts";
-import type { EngineSnapshot, GenerateRequest, GenerateResult } from "../schema/engine.ts";
+import type { GenerateRequest, GenerateResult } from "../schema/engine.ts";
 import type { TokenConstraint } from "../schema/token_constraint.ts";
-import type { EngineParts } from "./engine_parts.ts";
 
 /** A request with the promise that waits for its result. */
 export interface Job<Request, Result> {
@@ -16,15 +15,12 @@ export interface HeldJob extends Job<GenerateRequest, GenerateResult> {
   constraint: TokenConstraint | null | undefined;
 }
 
-/** Everything callers wait for. */
+/** The generations that callers wait for. */
 export class Jobs {
   /** Generations the batch former knows, by request id. */
   readonly generations: Map<string, Job<Sequence, GenerateResult>> = new Map();
   /** Generations held back by a drain, a due update or the compiling of their constraint, in order of arrival. */
   readonly held: HeldJob[] = [];
-  /** Questions to the model that change nothing. */
-  readonly scores: Job<(parts: EngineParts) => Promise<unknown>, unknown>[] = [];
-  readonly snapshots: Job<{ optimizer: boolean }, EngineSnapshot>[] = [];
   private readonly drains: (() => void)[] = [];
 
   /** True when a generation with this id is held or in flight. */
@@ -65,11 +61,11 @@ export class Jobs {
     if (this.generations.size > 0) await new Promise<void>((resolve) => this.drains.push(resolve));
   }
 
-  /** Rejects everything but the generations in flight. */
-  rejectQueued(error: unknown): void {
-    for (const { constraint } of this.held) constraint?.dispose();
-    for (const queue of [this.held, this.scores, this.snapshots]) {
-      for (const job of queue.splice(0)) job.reject(error);
+  /** Rejects the generations that have not begun. */
+  rejectHeld(error: unknown): void {
+    for (const { constraint, reject } of this.held.splice(0)) {
+      constraint?.dispose();
+      reject(error);
     }
   }
 }

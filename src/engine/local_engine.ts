@@ -27,10 +27,12 @@ import type { CriticResult, CriticUpdateRequest, ScoreRowsRequest, ScoreRowsResu
 import { closedError } from "./admission.ts";
 import { DeviceRecovery } from "./device_recovery.ts";
 import { DeviceTimes } from "./device_times.ts";
-import { type EngineParts, type ModelState, stateFor } from "./engine_parts.ts";
+import type { EngineParts, ModelState } from "./engine_parts.ts";
 import { type EngineFault, isLoss, PendingFaults } from "./faults.ts";
 import { Generations } from "./generations.ts";
-import type { Job, Jobs } from "./jobs.ts";
+import type { Jobs } from "./jobs.ts";
+import { Questions } from "./questions.ts";
+import { SavedState } from "./saved_state.ts";
 import { Training } from "./training.ts";
 
 /** What a LocalEngine is made of. */
@@ -55,9 +57,9 @@ export class LocalEngine implements Engine {
   private readonly generations: Generations;
   private readonly training: Training;
   private readonly jobs: Jobs;
+  private readonly questions = new Questions();
+  private readonly saved = new SavedState();
   private parts: EngineParts;
-  /** State after the last update: what a fresh device starts from. */
-  private committed: ModelState | null = null;
   private version: number;
   private drained = false;
   private closed = false;
@@ -74,7 +76,7 @@ export class LocalEngine implements Engine {
     this.parts = parts;
     this.version = options.version;
     this.times = new DeviceTimes(options.clock);
-    this.recovery = new DeviceRecovery(options);
+    this.recovery = new DeviceRecovery({ open: () => this.saved.reopen(options.open), clock: options.clock });
     const shared = { times: this.times, parts: () => this.parts, version: () => this.version };
     this.generations = new Generations({
       ...shared,
@@ -120,15 +122,15 @@ export class LocalEngine implements Engine {
   }
 
   score(request: ScoreRequest): Promise<ScoreResult> {
-    return this.ask((parts) => parts.score(request));
+    return this.ask((parts) => this.times.measure("score", () => parts.score(request)));
   }
 
   scoreRows(request: ScoreRowsRequest): Promise<ScoreRowsResult> {
-    return this.ask((parts) => parts.scoreRows(request));
+    return this.ask((parts) => this.times.measure("score", () => parts.scoreRows(request)));
   }
 
   updateCritic(request: CriticUpdateRequest): Promise<CriticResult> {
-    return this.ask((parts) => parts.updateCritic(request));
+    return this.ask((parts) => this.times.measure("score", () => this.saved.updateCritic(parts, request)));
   }
 
   async accumulate(request: AccumulateRequest): Promise<AccumulateResult> {
@@ -146,7 +148,7 @@ export class LocalEngine implements Engine {
   }
 
   snapshot(options: { optimizer: boolean }): Promise<EngineSnapshot> {
-    return this.enqueue(this.jobs.snapshots, options);
+    return this.ask(async (parts) => ({ ...(await this.saved.read(parts, options)), version: this.version }));
   }
 
   async drain(): Promise<void> {
@@ -177,16 +179,11 @@ export class LocalEngine implements Engine {
   }
 
   /** Puts a question to the device's models, which it answers in turn. */
-  private ask<Result>(question: (parts: EngineParts) => Promise<Result>): Promise<Result> {
-    return this.enqueue(this.jobs.scores, question) as Promise<Result>;
-  }
-
-  private async enqueue<Request, Result>(queue: Job<Request, Result>[], request: Request): Promise<Result> {
+  private async ask<Result>(question: (parts: EngineParts) => Promise<Result>): Promise<Result> {
     this.requireOpen();
-    return new Promise((resolve, reject) => {
-      queue.push({ request, resolve, reject });
-      this.wake();
-    });
+    const answer = this.questions.ask(question);
+    this.wake();
+    return answer;
   }
 
   private requireOpen(): void {
@@ -212,7 +209,7 @@ export class LocalEngine implements Engine {
       inFlight: this.generations.inFlight,
       train: next !== "nothing" && !update,
       update,
-      score: this.jobs.scores.length > 0 || this.jobs.snapshots.length > 0,
+      score: this.questions.areWaiting,
     };
   }
 
@@ -239,36 +236,19 @@ export class LocalEngine implements Engine {
     if (action === "prefill") await this.generations.prefill();
     else if (action === "decode") await this.generations.decode();
     else if (action === "train") await this.training.quantum();
-    else if (action === "score") await this.answer();
+    else if (action === "score") await this.questions.answer(this.parts);
     else await this.training.step((stepped) => this.publish(stepped), this.drains);
     this.admitHeld();
   }
 
   /** Makes the weights an optimizer step left the policy. Its state lasts first: a loss before that takes the step back. */
   private async publish(stepped: boolean): Promise<number> {
-    this.committed = await this.parts.snapshot({ optimizer: true });
+    await this.saved.keep(this.parts);
     if (stepped) this.generations.renew(++this.version, this.policy.inFlight === "keep");
     return this.version;
   }
 
-  private async answer(): Promise<void> {
-    const score = this.jobs.scores[0];
-    const snapshot = this.jobs.snapshots[0];
-    try {
-      if (score !== undefined) {
-        score.resolve(await this.times.measure("score", () => score.request(this.parts)));
-      } else if (snapshot !== undefined) {
-        const state = this.committed ?? (await this.parts.snapshot(snapshot.request));
-        snapshot.resolve({ ...stateFor(snapshot.request, state), version: this.version });
-      }
-    } catch (thrown) {
-      if (isLoss(thrown)) throw thrown;
-      (score ?? snapshot)?.reject(thrown);
-    }
-    (score === undefined ? this.jobs.snapshots : this.jobs.scores).shift();
-  }
-
-  /** A lost device is reopened from the last committed state and all work starts over; other faults end the calls. */
+  /** A lost device is reopened in the last saved state and all work starts over; other faults end the calls. */
   private async recover(thrown: unknown, action: DeviceAction): Promise<void> {
     if (!isLoss(thrown)) {
       if (action === "prefill" || action === "decode") this.generations.failAll(thrown);
@@ -278,7 +258,7 @@ export class LocalEngine implements Engine {
     this.generations.startOver(this.version);
     this.training.startOver();
     try {
-      this.parts = await this.recovery.reopen(thrown, this.committed, this.closing.signal);
+      this.parts = await this.recovery.reopen(thrown, this.closing.signal);
     } catch (failure) {
       this.fault = failure;
       this.closed = true;
@@ -289,6 +269,7 @@ export class LocalEngine implements Engine {
   private failEverything(error: unknown): void {
     this.generations.failAll(error);
     this.training.rejectAll(error);
-    this.jobs.rejectQueued(error);
+    this.jobs.rejectHeld(error);
+    this.questions.rejectAll(error);
   }
 }

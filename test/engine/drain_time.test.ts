@@ -4,6 +4,7 @@ import type { DevicePolicy } from "../../src/schedule/device_schedule.ts";
 import { emptyUpdate, request } from "./counting_engine.ts";
 import { SumParts } from "./sum_parts.ts";
 import { VirtualClock } from "./virtual_clock.ts";
+import { Waits } from "./waits.ts";
 
 /** Runs an update that is asked for while a sequence is in flight; how long it says it drained. */
 async function drainMs(policy: DevicePolicy): Promise<number> {
@@ -11,14 +12,13 @@ async function drainMs(policy: DevicePolicy): Promise<number> {
   const device = {
     clock,
     losses: new Set<number>(),
+    waits: new Waits(policy),
+    criticSteps: new Set<string>(),
     operations: 0,
-    inPass: false,
-    stepsInPass: 0,
-    mostStepsInPass: 0,
     onStep: async () => {},
   };
   const engine = await LocalEngine.open({
-    open: async () => new SumParts(device, 0),
+    open: async () => new SumParts(device),
     clock,
     limits: { maxSequences: 4, prefillTokens: 32, burst: 4 },
     version: 0,

@@ -7,12 +7,16 @@ export interface Scenario {
   readonly groups: GroupPolicy;
   readonly device: DevicePolicy;
   readonly collects: boolean;
+  /** Updates are taken as those with a critic are: a scoring pass and a step of the critic come first. */
+  readonly critic: boolean;
   /** Turns of each rollout of each group: tool time and reply length. */
   readonly work: readonly (readonly (readonly { toolMs: number; tokens: number }[])[])[];
   /** Device operations at which the device is lost, updates whose gradient is no number. */
   readonly losses: readonly number[];
   readonly nanUpdates: readonly number[];
-  /** Calls that are cancelled after this time, and rollouts whose agent fails after so many calls. */
+  /** Questions that others put to the models: when, what, and how many at once. */
+  readonly questions: readonly { atMs: number; kind: "score" | "rows"; count: number }[];
+  /** Calls that are cancelled after this time (0: before anything is done for them), and rollouts whose agent fails after so many calls. */
   readonly cancels: ReadonlyMap<string, number>;
   readonly failures: ReadonlyMap<string, number>;
 }
@@ -31,14 +35,21 @@ export function randomScenario(rng: Rng): Scenario {
   const calls = work.flatMap((rollouts, g) => rollouts.flatMap((turns, i) => turns.map((_, c) => `${g}-${i}-${c}`)));
   const some = <T>(chance: number, value: () => T): [string, T][] =>
     calls.filter(() => rng.uniform() < chance).map((call) => [call, value()]);
+  const asks = (): Scenario["questions"][number] => ({
+    atMs: below(120),
+    kind: (["score", "rows"] as const)[below(2)] as "score" | "rows",
+    count: 1 + below(4) * below(2),
+  });
   const kv = (["keep", "recompute"] as const)[below(2)] as "keep" | "recompute";
   return {
     groups: { mode, tasksPerUpdate, activeGroups: tasksPerUpdate + 1 + below(3), maxAge },
     device: { inFlight: mode === "interleaved" ? kv : "drain", stepsPerQuantum: 1 + below(4) },
     collects: mode === "interleaved" && maxAge > 0,
+    critic: below(3) === 0,
     work,
-    losses: below(4) === 0 ? [1 + below(40)] : [],
+    losses: below(4) === 0 ? Array.from({ length: 1 + below(2) }, () => 1 + below(60)) : [],
     nanUpdates: below(4) === 0 ? [1 + below(3)] : [],
+    questions: Array.from({ length: below(2) * below(6) }, asks),
     cancels: new Map(below(3) === 0 ? some(0.15, () => below(15)) : []),
     failures: new Map(below(3) === 0 ? some(0.1, () => 1).map(([call]) => [call.slice(0, -2), below(2)]) : []),
   };
