@@ -1,7 +1,9 @@
 import type { DevicePolicy } from "../../src/schedule/device_schedule.ts";
 
+const kinds = ["prefill", "decode", "train", "update", "score", "lost"] as const;
+
 /** What the device did with an action; one that it was lost in served nobody. */
-export type ActionKind = "prefill" | "decode" | "train" | "update" | "score" | "lost";
+export type ActionKind = (typeof kinds)[number];
 
 /** Who waits: a call, a question to the models, or the queue of gradients and updates. */
 export type WaiterKind = "call" | "question" | "training";
@@ -62,8 +64,6 @@ export class Waits {
     for (const [id, wait] of this.waiting) {
       if (served.includes(id) || (trains && wait.kind === "training")) {
         this.end(id, wait);
-        wait.counts = { ...none };
-        wait.overtaken = 0;
       } else {
         wait.counts[action]++;
         if (isInference && first > wait.place) wait.overtaken++;
@@ -71,19 +71,19 @@ export class Waits {
     }
   }
 
-  private end(id: string, { kind, counts, overtaken, questionsAhead }: Wait): void {
-    const actions = Object.values(counts).reduce((a, b) => a + b);
+  private end(id: string, wait: Wait): void {
+    const { kind, counts, overtaken, questionsAhead } = wait;
+    const actions = kinds.reduce((sum, action) => sum + counts[action], 0);
+    if (actions === 0) return;
     this.longest[kind] = Math.max(this.longest[kind], actions);
-    const most =
-      kind === "call"
-        ? this.mostOfCall(counts)
-        : kind === "training"
-          ? this.mostOfTraining(counts)
-          : mostOfQuestion(counts, questionsAhead);
-    for (const [what, count] of Object.entries({ ...counts, overtaken })) {
-      if (count <= (most[what as keyof Most] ?? Number.POSITIVE_INFINITY)) continue;
-      this.tooLong.push(`${kind} ${id}: ${what} ${JSON.stringify({ ...counts, overtaken })}`);
+    let most = mostOfQuestion(counts, questionsAhead);
+    if (kind !== "question") most = kind === "call" ? this.mostOfCall(counts) : this.mostOfTraining(counts);
+    const exceeds = kinds.some((action) => counts[action] > (most[action] ?? actions));
+    if (exceeds || overtaken > (most.overtaken ?? actions)) {
+      this.tooLong.push(`${kind} ${id} waited for ${JSON.stringify({ ...counts, overtaken })}`);
     }
+    wait.counts = { ...none };
+    wait.overtaken = 0;
   }
 
   /** A call waits for calls asked before it, and for what training and questions get beside their steps of inference. */
@@ -114,6 +114,5 @@ export class Waits {
 /** A question waits for those before it, a state that the loop asks for among them, and one other action before each. */
 function mostOfQuestion({ prefill, decode, train, update, lost }: Counts, ahead: number): Most {
   const others = ahead + 2 + lost;
-  const too = prefill + decode + train + update > others ? 0 : Number.POSITIVE_INFINITY;
-  return { prefill: too, decode: too, train: too, update: too, score: ahead };
+  return { ...(prefill + decode + train + update > others ? none : {}), score: ahead };
 }
