@@ -39,6 +39,29 @@ afterAll(async () => {
   await served?.close(1000);
 });
 
+/** Reloads a lesson while its run is at work: everything is as before, and the run comes to its end in the new page. */
+async function reloadMidRun(page: Page): Promise<void> {
+  const item = page.getByRole("listitem").filter({ hasText: "Run: the whole training" });
+  await item.getByText("0 / 2").waitFor({ timeout: runMs });
+  await page.reload();
+  await item.getByText(/^Opening|[01] \/ 2/).waitFor({ timeout: 60_000 });
+  expect(await item.getByRole("button").isDisabled()).toBe(true);
+  expect(await page.getByRole("button", { name: "Stop the run" }).isEnabled()).toBe(true);
+  expect(await page.getByRole("checkbox", { name: /Tiny runs/ }).isChecked()).toBe(true);
+  expect(await page.getByRole("radio", { name: "The harness", exact: true }).isChecked()).toBe(true);
+  await page.getByText("Right.", { exact: true }).waitFor();
+  await page.getByText("Share with the room").click();
+  await page.getByText("Sharing with the room.").waitFor();
+  await item.getByText("Finished", { exact: true }).waitFor({ timeout: runMs });
+  // What it recorded is read, and stands in the lesson's tables; another reload keeps that too.
+  for (const look of ["at once", "after a reload"]) {
+    if (look === "after a reload") await page.reload();
+    await item.getByText("Finished", { exact: true }).waitFor();
+    await page.getByRole("table", { name: "Numbers of the runs" }).waitFor();
+    expect(await item.getByRole("button").isEnabled()).toBe(true);
+  }
+}
+
 describe("a room", () => {
   it("shows a learner's progress to the teacher alone", { timeout: 600_000 }, async () => {
     const contexts = await Promise.all([1, 2].map(() => browser.newContext({ locale: "en-US" })));
@@ -60,12 +83,14 @@ describe("a room", () => {
     const row = teacher.getByRole("row", { name: /Mina/ });
     await row.getByRole("cell", { name: "A policy, a harness, a reward" }).waitFor();
 
-    await learner.getByRole("checkbox", { name: /Tiny runs/ }).check();
-    await learner.getByRole("button", { name: "Run: the whole training" }).click();
-    await row.getByRole("cell", { name: "2 / 2" }).waitFor({ timeout: runMs });
     await learner.getByRole("radio", { name: "The harness", exact: true }).check();
     await learner.getByRole("button", { name: "Check" }).first().click();
     await row.getByRole("cell", { name: "1 / 4" }).waitFor({ timeout: 30_000 });
+    await learner.getByRole("checkbox", { name: /Tiny runs/ }).check();
+    await learner.getByRole("button", { name: "Run: the whole training" }).click();
+    await reloadMidRun(learner);
+    await row.getByRole("cell", { name: "2 / 2" }).waitFor({ timeout: runMs });
+    await row.getByRole("cell", { name: "1 / 4" }).waitFor();
     await row.getByRole("cell", { name: /^0\.\d\d$|^1\.00$/ }).waitFor();
     // A name is a text like any other.
     expect(await row.getByRole("rowheader").textContent()).toBe("<img src=x onerror=alert(1)> Mina");

@@ -29,7 +29,12 @@ export function LessonPage(props: LessonPageProps): JSX.Element {
   const { lesson, session, sayFor, studioHref, lessonHref, neighbours, room } = props;
   const [state, setState] = useState(session.view());
   const say = sayFor(state.tiny);
-  useEffect(() => session.subscribe(() => setState(session.view())), [session]);
+  useEffect(() => {
+    const unsubscribe = session.subscribe(() => setState(session.view()));
+    // What was kept may have been read before anybody listened.
+    setState(session.view());
+    return unsubscribe;
+  }, [session]);
   useEffect(() => {
     // A lesson that is not read yet would tell the room that nothing is done.
     if (state.isRestored) void room?.tell(roomReport(lesson, state));
