@@ -160,5 +160,20 @@ describe("a tab", () => {
     await session.send("ServiceWorker.enable");
     await session.send("ServiceWorker.stopAllWorkers");
     expect([await ask(), complaints]).toEqual([200, []]);
+    const second = await context.newPage();
+    await second.goto(site.url);
+    await expect(openTabIn(second)).rejects.toThrow("second_tab");
+    expect([await ask(), complaints]).toEqual([200, []]);
+  });
+
+  it("opens without a service worker, and says so", async () => {
+    await openTabIn(page, { agents: "service-worker", script: "missing.js" });
+    expect(await page.evaluate(async () => [await globalThis.tab.gatewayUrl, ...globalThis.tab.lines])).toEqual([
+      null,
+      expect.stringMatching(
+        /^No service worker answers for the gateway \(.*\): agents reach it by their fetch alone\.$/,
+      ),
+    ]);
+    expect(await page.evaluate(async () => (await globalThis.tab.fetch("/studio/api/choices")).status)).toBe(200);
   });
 });

@@ -8,12 +8,18 @@ declare global {
   var openTab: (options: TabOptions) => Promise<TabHost>;
 }
 
+/** How a test opens a tab. */
+export interface OpenedTab extends Pick<TabOptions, "agents" | "continues"> {
+  /** Path of the service worker's script. */
+  readonly script?: string;
+}
+
 /** Opens the tab of a page that `serveTab` serves. @throws Error that begins with the code of what the tab lacks */
-export async function openTabIn(page: Page, options: Pick<TabOptions, "agents" | "continues"> = {}): Promise<void> {
+export async function openTabIn(page: Page, options: OpenedTab = {}): Promise<void> {
   await page.waitForFunction(() => "openTab" in globalThis);
-  await page.evaluate(async (given) => {
+  await page.evaluate(async ({ script = "sw.js", ...given }) => {
     const base = new URL(".", location.href).href;
-    const serviceWorker = new URL("sw.js", base);
+    const serviceWorker = new URL(script, base);
     try {
       globalThis.tab = await globalThis.openTab({ assets: { kind: "folder", base }, serviceWorker, ...given });
     } catch (thrown) {
