@@ -5,6 +5,8 @@ import { expect } from "vitest";
 /** A run on a software adapter, others at work beside it. */
 export const runMs = 240_000;
 
+const resume = "Continue the last run";
+
 /** What is asked of a run in the page's form. */
 export interface AskedRun {
   readonly experiment: string;
@@ -15,14 +17,17 @@ export interface AskedRun {
   readonly button?: "Start" | "Open, and wait" | "Continue the last run";
 }
 
-/** Fills the form of the page and starts, by visible text and roles alone. */
+/** Fills the form of the page and starts, by visible text and roles alone; a kept run in its place is let go. */
 export async function startRun(page: Page, asked: AskedRun): Promise<void> {
   const { experiment, updates, overrides, button = "Start" } = asked;
   await page.getByRole("combobox", { name: /^Experiment/ }).selectOption(experiment);
   await page.getByRole("spinbutton", { name: "Updates" }).fill(String(updates));
   await page.getByText("Every setting").click();
   await page.getByRole("textbox", { name: "Overrides as JSON" }).fill(JSON.stringify(overrides));
+  const replaces = button !== resume && (await page.getByRole("button", { name: resume }).isEnabled());
   await page.getByRole("button", { name: button, exact: true }).click();
+  // Asked whenever there is a run to continue, and else not.
+  if (replaces) await page.getByRole("alertdialog").getByRole("button", { name: "Delete it and start" }).click();
 }
 
 /** Waits until the chart shows rewards of so many updates, or more. */
