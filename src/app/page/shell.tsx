@@ -11,11 +11,16 @@ import { SectionView } from "./section_view.tsx";
 import { Standstill } from "./standstill.tsx";
 import { textsOf } from "./texts.ts";
 
+/** True where there is a recorded run to look into, and nothing else. */
+function isRecord(opening: Opening): boolean {
+  return opening.state === "open" && opening.backend.kind === "served" && opening.backend.setting.kind === "record";
+}
+
 /** Sections that a page shows, by what it talks to. */
 function sectionsOf(opening: Opening, isTeacher: boolean): readonly Section[] {
   if (opening.state !== "open") return [];
   const { kind, setting } = opening.backend;
-  if (setting.kind === "record" && kind === "served") return ["studio"];
+  if (isRecord(opening)) return ["studio"];
   const common: readonly Section[] = ["run", "studio"];
   const own: readonly Section[] = kind === "tab" ? ["lessons", "model"] : ["lessons"];
   return [...common, ...own, ...(setting.room && isTeacher ? (["room"] as const) : [])];
@@ -49,7 +54,8 @@ export function Shell({ secrets }: { secrets: AddressSecrets }): JSX.Element {
     setOpening({ state: "opening" });
     void (setting === null ? openPage(secrets.key) : openTabHere(setting)).then(setOpening);
   };
-  const isWide = opening.state === "open" && place.section !== "run" && place.section !== "model";
+  const section = isRecord(opening) ? "studio" : place.section;
+  const isWide = opening.state === "open" && section !== "run" && section !== "model";
   return (
     <>
       <button type="button" class="pg-skip" onClick={() => document.getElementById("pg-main")?.focus()}>
@@ -57,7 +63,7 @@ export function Shell({ secrets }: { secrets: AddressSecrets }): JSX.Element {
       </button>
       <Header
         say={say}
-        section={place.section}
+        section={section}
         sections={sectionsOf(opening, secrets.key !== null)}
         language={language}
         theme={theme}
