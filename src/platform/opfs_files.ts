@@ -2,6 +2,9 @@ import { EnvironmentError, FormatError, type LeydenError } from "../core/errors.
 import type { FileEntry, Files } from "../schema/files.ts";
 import { absolutePath, joinSegments, segmentsOf } from "./path_segments.ts";
 
+/** What to do when the browser gives an origin no more room. */
+export const fullAdvice = "Delete runs or models that you no longer need in this page's section Model, then continue.";
+
 function fileError(action: string, path: string, thrown: unknown): LeydenError {
   if (thrown instanceof EnvironmentError || thrown instanceof FormatError) return thrown;
   const name = thrown instanceof DOMException ? thrown.name : "";
@@ -11,7 +14,7 @@ function fileError(action: string, path: string, thrown: unknown): LeydenError {
   }
   if (name === "QuotaExceededError") {
     const message = `The browser's storage is full; ${path} was not written.`;
-    return new EnvironmentError("disk_full", message, { ...detail, do: "Delete old runs, then resume." });
+    return new EnvironmentError("disk_full", message, { ...detail, do: fullAdvice });
   }
   const reason = thrown instanceof Error ? thrown.message : String(thrown);
   const message = `Could not ${action} ${path}: ${reason}.`;

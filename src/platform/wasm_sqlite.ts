@@ -1,6 +1,7 @@
 import init, { type Database, type PreparedStatement, type Sqlite3Static } from "@sqlite.org/sqlite-wasm";
 import type { SqlDatabase, SqlDriver, SqlRow, SqlStatement, SqlValue } from "../schema/sql_driver.ts";
 import { hasPrivateFiles } from "./browser_files.ts";
+import { fullAdvice } from "./opfs_files.ts";
 import { attemptSql, inTransaction, type SqliteFaults } from "./sqlite_faults.ts";
 import { type DatabaseFiles, memoryDatabases, openPool, poolFiles } from "./wasm_sqlite_files.ts";
 
@@ -12,7 +13,7 @@ const faults: SqliteFaults = {
   advice: {
     5: "Another tab holds the database; close it.",
     11: "The file is damaged; restore it from a copy.",
-    13: "Free some of the browser's storage, then resume.",
+    13: fullAdvice,
     14: "Reload the page.",
     26: "The file is not a SQLite database; choose another one.",
   },

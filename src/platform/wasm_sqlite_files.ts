@@ -11,8 +11,14 @@ export interface DatabaseFiles {
   exists(path: string): boolean;
   /** A closed or open database as the bytes of a SQLite file. @throws FormatError "file_missing" */
   exportFile(path: string): Uint8Array;
-  /** Puts a SQLite file at a path, over what is there. @throws FormatError "store_file" when it is none */
-  importFile(path: string, bytes: Uint8Array): Promise<void>;
+  /** Bytes of a closed or open database. @throws FormatError "file_missing" */
+  sizeBytes(path: string): number;
+  /**
+   * Puts a SQLite file at a path, over what is there; `log` is the write-ahead log that a program which was killed has
+   * left beside it, and which has what was written last.
+   * @throws FormatError "store_file" when it is none
+   */
+  importFile(path: string, bytes: Uint8Array, log?: Uint8Array): Promise<void>;
   remove(path: string): void;
   connect(path: string): Database;
   /** A connection is about to be closed. */
@@ -55,6 +61,40 @@ function bytesOf({ capi }: Sqlite3Static, database: Database): Uint8Array {
   return capi.sqlite3_js_db_export(pointer);
 }
 
+/** Puts a file into SQLite's own file system in memory, where nothing of ours stays. */
+function putInMemory({ capi }: Sqlite3Static, name: string, bytes: Uint8Array): void {
+  capi.sqlite3_js_posix_create_file(name, bytes);
+}
+
+/** A database with what stands in its write-ahead log, as one file: SQLite itself plays the log back. */
+function withLog(sqlite: Sqlite3Static, path: string, bytes: Uint8Array, log: Uint8Array | undefined): Uint8Array {
+  requireDatabase(path, bytes);
+  if (log === undefined || log.length === 0) return bytes;
+  const parts = [
+    ["/arriving.sqlite", bytes],
+    ["/arriving.sqlite-wal", log],
+  ] as const;
+  try {
+    for (const [name, part] of parts) putInMemory(sqlite, name, part);
+    const database = new sqlite.oo1.DB("/arriving.sqlite", "w");
+    try {
+      // Alone with the file, so that its log needs no shared memory; then without a log.
+      database.exec("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE");
+      return bytesOf(sqlite, database);
+    } finally {
+      database.close();
+    }
+  } catch (cause) {
+    throw noDatabase(path, cause);
+  } finally {
+    for (const [name] of parts) putInMemory(sqlite, name, new Uint8Array());
+  }
+}
+
+function sizeOf(database: Database): number {
+  return Number(database.selectValue("PRAGMA page_count")) * Number(database.selectValue("PRAGMA page_size"));
+}
+
 /** Databases in the pool. */
 export function poolFiles(sqlite: Sqlite3Static, pool: SAHPoolUtil): DatabaseFiles {
   const has = (path: string): boolean => pool.getFileNames().includes(absolutePath(path));
@@ -64,6 +104,18 @@ export function poolFiles(sqlite: Sqlite3Static, pool: SAHPoolUtil): DatabaseFil
     // One connection only, so that a write-ahead log needs no shared memory, which browsers do not offer here.
     database.exec("PRAGMA locking_mode = EXCLUSIVE");
     return database;
+  };
+  // Through a connection, since what was written last may stand in the log beside the file.
+  const asked = <T>(path: string, ask: (database: Database) => T): T => {
+    if (!has(path)) throw missing(path);
+    const known = open.get(absolutePath(path));
+    if (known !== undefined) return ask(known);
+    const database = opened(path);
+    try {
+      return ask(database);
+    } finally {
+      database.close();
+    }
   };
   return {
     isDurable: true,
@@ -79,20 +131,10 @@ export function poolFiles(sqlite: Sqlite3Static, pool: SAHPoolUtil): DatabaseFil
       await pool.reserveMinimumCapacity(Number(pool.getFileCount()) + slotsPerDatabase);
     },
     exists: has,
-    exportFile(path) {
-      if (!has(path)) throw missing(path);
-      const known = open.get(absolutePath(path));
-      if (known !== undefined) return bytesOf(sqlite, known);
-      // Through a connection, since what was written last may stand in the log beside the file.
-      const database = opened(path);
-      try {
-        return bytesOf(sqlite, database);
-      } finally {
-        database.close();
-      }
-    },
-    async importFile(path, bytes) {
-      requireDatabase(path, bytes);
+    exportFile: (path) => asked(path, (database) => bytesOf(sqlite, database)),
+    sizeBytes: (path) => asked(path, sizeOf),
+    async importFile(path, given, log) {
+      const bytes = withLog(sqlite, path, given, log);
       await pool.reserveMinimumCapacity(Number(pool.getFileCount()) + slotsPerDatabase);
       for (const suffix of ["-wal", "-journal"]) pool.unlink(absolutePath(path + suffix));
       try {
@@ -141,9 +183,14 @@ export function memoryDatabases(sqlite: Sqlite3Static): DatabaseFiles {
       if (bytes === undefined) throw missing(path);
       return bytes.slice();
     },
-    async importFile(path, bytes) {
-      requireDatabase(path, bytes);
-      const copy = bytes.slice();
+    sizeBytes(path) {
+      const database = open.get(absolutePath(path));
+      const bytes = closed.get(absolutePath(path));
+      if (database === undefined && bytes === undefined) throw missing(path);
+      return database === undefined ? (bytes?.length ?? 0) : sizeOf(database);
+    },
+    async importFile(path, bytes, log) {
+      const copy = withLog(sqlite, path, bytes, log).slice();
       // Bytes 18 and 19 say "write-ahead log", which a database in memory has not.
       copy.fill(1, 18, 20);
       closed.set(absolutePath(path), copy);

@@ -108,6 +108,7 @@ describe("sqlite in a browser", () => {
     await worker.ask("", "importFile", "/in.sqlite", bytes);
     const count = "SELECT count(*) AS n FROM rollouts";
     expect(await worker.ask("/in.sqlite", "query", count)).toEqual(await worker.ask("/out.sqlite", "query", count));
+    expect(await worker.ask("", "sizeBytes", "/in.sqlite")).toBe(bytes.length);
     await worker.ask("", "remove", "/in.sqlite");
     expect(await worker.ask("", "exists", "/in.sqlite")).toBe(false);
     await expect(worker.ask("", "exportFile", "/in.sqlite")).rejects.toMatchObject({ code: "file_missing" });

@@ -1,12 +1,15 @@
 /**
- * Models on their way into the page and out of it, by visible text and roles: a Hugging Face folder is dropped from the
- * desktop or chosen, trains and comes back as a checkpoint, which another browser takes and goes on from; what cannot be
- * used is refused by name.
+ * Models and runs on their way into the page and out of it, by visible text and roles: a Hugging Face folder is dropped
+ * from the desktop or chosen, trains and comes back as a checkpoint, which another browser takes and goes on from; a run
+ * of the command line goes on in the page, and back there; what is kept is listed and deleted; what cannot be used is
+ * refused by name.
  */
-import { cp, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { unzipSync } from "fflate";
 import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -51,6 +54,7 @@ afterEach(async () => {
 
 /** Drags something from the desktop over a part of the page and lets it go there. */
 async function drop(target: Locator, path: string): Promise<void> {
+  await target.scrollIntoViewIfNeeded();
   const box = await target.boundingBox();
   if (box === null) throw new Error("There is nothing to drop on.");
   const session = await context.newCDPSession(page);
@@ -81,6 +85,11 @@ describe("the export of a checkpoint", () => {
     await page.getByRole("status").filter({ hasText: "Paused" }).waitFor({ timeout: runMs });
     await page.getByRole("link", { name: "Model", exact: true }).click();
     await expect.poll(reason).toMatch(/^There is nothing to export/);
+    // A run that waits to go on is not deleted by the way.
+    const deletion = page.getByRole("button", { name: "Delete A clerk with an adding machine" });
+    await deletion.waitFor();
+    expect(await deletion.isDisabled()).toBe(true);
+    await page.getByText("A run uses this now: stop it, then it can be deleted.").waitFor();
     await page.getByRole("link", { name: "Run", exact: true }).click();
     await page.getByRole("button", { name: "One update" }).click();
     await page.getByRole("link", { name: "Model", exact: true }).click();
@@ -132,5 +141,88 @@ describe("a model folder", () => {
     await refused.filter({ hasText: "no zip archive" }).waitFor();
     // A model alone is nothing to export: the way there is closed, not open to a refusal.
     expect(await page.getByRole("button", { name: "Export the checkpoint" }).isDisabled()).toBe(true);
+  });
+
+  it("is listed with its path after a reload too, and is deleted for good", async () => {
+    await page.getByLabel("Choose a folder").setInputFiles(join(folder, "my clerk"));
+    await note().filter({ hasText: "is here" }).waitFor();
+    await page.reload();
+    const row = page.getByRole("row").filter({ hasText: "my clerk" });
+    await row
+      .filter({ hasText: "/models/my%20clerk" })
+      .filter({ hasText: /\d (kB|MB)/ })
+      .waitFor();
+    await row.getByRole("button", { name: "Delete my clerk" }).click();
+    await row.getByText(/^Delete my clerk, [\d.]+ (kB|MB)\? This cannot be undone\.$/).waitFor();
+    await row.getByRole("button", { name: "Keep it" }).click();
+    await row.getByRole("button", { name: "Delete my clerk" }).click();
+    await row.getByRole("button", { name: "Delete for good" }).click();
+    await note().filter({ hasText: "my clerk is deleted." }).waitFor();
+    await page.getByText("No model was imported.").waitFor();
+    const left = page.evaluate(async () => {
+      const models = await (await navigator.storage.getDirectory()).getDirectoryHandle("models");
+      return Array.fromAsync(models.keys());
+    });
+    expect(await left).toEqual([]);
+  });
+});
+
+describe("a run of the command line", () => {
+  const clerk = "examples/lessons/clerk";
+
+  /** Trains in a process of its own to `updates` updates. */
+  async function train(out: string, updates: number, ...flags: string[]): Promise<string> {
+    const set = Object.entries(small).flatMap(([name, value]) => ["--set", `${name}=${value}`]);
+    const args = ["src/cli/main.ts", "train", clerk, "--out", out, "--updates", String(updates), ...set, ...flags];
+    const { stderr } = await promisify(execFile)(process.execPath, args, { maxBuffer: 1 << 26 });
+    return stderr;
+  }
+
+  /** Steps of a run's metrics, as they stand in its folder. */
+  async function stepsOf(run: string): Promise<number[]> {
+    const lines = (await readFile(join(run, "metrics.jsonl"), "utf8")).trim().split("\n");
+    return lines.map((line) => (JSON.parse(line) as { step: number }).step);
+  }
+
+  it("is brought in, goes on in the page, and goes on from there in the command line", async () => {
+    const [mine, back] = [join(folder, "mine"), join(folder, "back")];
+    await train(mine, 1);
+    await drop(page.getByRole("region", { name: /^Drop the folder of a run here/ }), mine);
+    await page.getByText("mine is a run with 1 of 1 updates finished.").waitFor();
+    const experiment = page.getByRole("combobox", { name: "It goes on as a run of" });
+    expect(await experiment.inputValue()).toBe("clerk");
+    await page.getByRole("button", { name: "Import it", exact: true }).click();
+    await note().filter({ hasText: "“A clerk with an adding machine” is here, with 1 updates finished" }).waitFor();
+    await page.getByRole("row").filter({ hasText: "1 of 1" }).waitFor();
+
+    await page.getByRole("link", { name: "Run", exact: true }).click();
+    await startRun(page, { experiment: "clerk", updates: 2, overrides: {}, button: "Continue the last run" });
+    await rewardsOf(page, 2);
+    await finished(page);
+    await page.getByRole("link", { name: "Model", exact: true }).click();
+    const download = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Export the run" }).click();
+    const file = await download;
+    expect(file.suggestedFilename()).toBe("clerk_run.zip");
+    for (const [path, bytes] of Object.entries(unzipSync(await readFile(await file.path())))) {
+      await mkdir(dirname(join(back, path)), { recursive: true });
+      await writeFile(join(back, path), bytes);
+    }
+    expect(await stepsOf(back)).toEqual([1, 2]);
+    expect(await train(back, 3, "--resume")).toContain("Resuming after update 2");
+    expect(await stepsOf(back)).toEqual([1, 2, 3]);
+
+    // As a zip it would take the place of the run that is kept, which is said; and that one can be deleted.
+    const buffer = await readFile(await file.path());
+    await page.getByLabel("Import a run").setInputFiles({ name: "again.zip", mimeType: "application/zip", buffer });
+    await page.getByText("again is a run with 2 of 2 updates finished.").waitFor();
+    await page.getByText("A run of this experiment is kept here, and is deleted for it.").waitFor();
+    await page.getByRole("button", { name: "Do not import it" }).click();
+    await page.getByRole("button", { name: "Delete A clerk with an adding machine" }).click();
+    await page.getByRole("button", { name: "Delete for good" }).click();
+    await page.getByText("No run is kept.").waitFor();
+    await page.getByRole("link", { name: "Run", exact: true }).click();
+    await page.getByRole("combobox", { name: /^Experiment/ }).selectOption("clerk");
+    await expect.poll(() => page.getByRole("button", { name: "Continue the last run" }).isDisabled()).toBe(true);
   });
 });

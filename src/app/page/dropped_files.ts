@@ -32,6 +32,12 @@ async function filesUnder(entry: FileSystemEntry, path: string): Promise<Dropped
   return (await Promise.all(entries.map((child) => filesUnder(child, inside(child.name))))).flat();
 }
 
+/** What files without a folder are called together: the one archive by its name. */
+function looseName(files: readonly DroppedFile[]): string {
+  const [only] = files;
+  return files.length === 1 && only !== undefined ? only.path.replace(/\.zip$/, "") : "model";
+}
+
 /** What was dropped: a folder with everything in it, or loose files. */
 export async function droppedFolder(transfer: DataTransfer): Promise<DroppedFolder> {
   // The list is emptied after the event, so its entries are taken before anything is awaited.
@@ -39,15 +45,15 @@ export async function droppedFolder(transfer: DataTransfer): Promise<DroppedFold
   const [first] = entries;
   if (entries.length === 1 && first?.isDirectory) return { name: first.name, files: await filesUnder(first, "") };
   const files = await Promise.all(entries.map((entry) => filesUnder(entry, entry.isFile ? "" : entry.name)));
-  return { name: "model", files: files.flat() };
+  return { name: looseName(files.flat()), files: files.flat() };
 }
 
-/** What a folder input holds; its paths begin with the folder's name. */
+/** What an input of files holds: a folder, whose paths begin with its name, or loose files. */
 export function chosenFolder(list: FileList): DroppedFolder {
-  const files = [...list];
-  const name = files[0]?.webkitRelativePath.split("/")[0] ?? "";
-  return {
-    name: name === "" ? "model" : name,
-    files: files.map((file) => ({ path: file.webkitRelativePath.split("/").slice(1).join("/") || file.name, file })),
-  };
+  const files = [...list].map((file) => ({
+    path: file.webkitRelativePath.split("/").slice(1).join("/") || file.name,
+    file,
+  }));
+  const name = files[0]?.file.webkitRelativePath.split("/")[0] ?? "";
+  return { name: name === "" ? looseName(files) : name, files };
 }

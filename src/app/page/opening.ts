@@ -2,6 +2,7 @@ import type { PageSetting } from "../../schema/page_setting.ts";
 import type { RunFault } from "../../schema/run_control.ts";
 import { acceptsKey, faultOf, type PageBackend, readSetting, servedBackend, tabBackend } from "./backend.ts";
 import { findObstacle } from "./environment.tsx";
+import { keepStored } from "./lasting_storage.ts";
 import { keepKey } from "./preferences.ts";
 import { RunFeed } from "./run_feed.ts";
 import { keepScreenOn } from "./screen_wake_lock.ts";
@@ -23,7 +24,10 @@ export async function openTabHere(setting: PageSetting): Promise<Opening> {
     const obstacle = await findObstacle();
     if (obstacle !== null) return { state: "blocked", fault: obstacle, setting };
     const backend = await tabBackend(setting);
-    if (backend.tab !== null) keepScreenOn(backend.tab);
+    if (backend.tab !== null) {
+      keepScreenOn(backend.tab);
+      keepStored(backend.tab);
+    }
     return opened(backend);
   } catch (thrown) {
     return { state: "blocked", fault: faultOf(thrown), setting };

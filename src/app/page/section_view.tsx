@@ -84,6 +84,9 @@ export function SectionView({
       />
     );
   }
-  if (place.section === "model" && backend.tab !== null) return <ModelPage key="model" tab={backend.tab} say={say} />;
+  if (place.section === "model" && backend.tab !== null)
+    return (
+      <ModelPage key="model" tab={backend.tab} say={say} choices={view.choices} refresh={() => void feed.refresh()} />
+    );
   return <RunPage key="run" backend={backend} feed={feed} view={view} relay={relay} say={say} />;
 }

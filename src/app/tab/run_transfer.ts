@@ -1,7 +1,20 @@
-import { strToU8, unzipSync, zipSync } from "fflate";
+import { strToU8 } from "fflate";
 import { FormatError } from "../../core/errors.ts";
 import { RunFolder } from "../../experiment/run_folder.ts";
 import type { Files } from "../../schema/files.ts";
+import { isAlive, RunPhaseError } from "../../schema/run_control.ts";
+import { type ArrivingRun, arrivingRun, runConfigOf } from "./arriving_run.ts";
+import { tabExperiment } from "./experiments.ts";
+import {
+  bytesOf,
+  chosenFiles,
+  type Folder,
+  folderBytes,
+  safePath,
+  textOf,
+  unzipped,
+  zipped,
+} from "./folder_archive.ts";
 import type { TabControl } from "./tab_control.ts";
 import type { TabArchive, TabFile } from "./tab_messages.ts";
 import { importedModelFolder, runFolderOf, storePathOf } from "./tab_places.ts";
@@ -13,59 +26,11 @@ const modelNames = ["config.json", "tokenizer.json"];
 /** Logs of attempts stay where they were: the store has what was said. */
 const leftOut = ["attempts"];
 const storeName = "store.sqlite";
+/** What SQLite keeps beside a database while it is open, and where a program was killed. */
+const storeLogName = `${storeName}-wal`;
+const storeIndexName = `${storeName}-shm`;
 /** The run's configuration in an exported checkpoint, whose own config.json is the model's. */
 const runConfigName = "run_config.json";
-
-type Folder = Record<string, Uint8Array>;
-
-/** Files of a folder, those below it too, by their paths in it. */
-async function folderBytes(files: Files, folder: string, skipped: readonly string[] = []): Promise<Folder> {
-  const out: Folder = {};
-  for (const { name, kind } of await files.list(folder)) {
-    if (skipped.includes(name)) continue;
-    const path = files.join(folder, name);
-    if (kind === "file") out[name] = await files.read(path);
-    else for (const [rest, bytes] of Object.entries(await folderBytes(files, path))) out[`${name}/${rest}`] = bytes;
-  }
-  return out;
-}
-
-function zipped(folder: Folder): Uint8Array {
-  // Weights hardly get smaller, and packing them would take seconds.
-  const entries = Object.entries(folder).map(([path, bytes]): [string, [Uint8Array, { level: 0 | 6 }]] => [
-    path,
-    [bytes, { level: /\.(safetensors|sqlite)$/.test(path) ? 0 : 6 }],
-  ]);
-  return zipSync(Object.fromEntries(entries));
-}
-
-function unzipped(zip: Uint8Array): Folder {
-  try {
-    return Object.fromEntries(Object.entries(unzipSync(zip)).filter(([path]) => !path.endsWith("/")));
-  } catch (cause) {
-    throw new FormatError("zip", "The file is no zip archive that can be read.", { do: "Choose another file.", cause });
-  }
-}
-
-/** Paths from outside must not lead out of their folder. @throws FormatError "file_path" */
-function safePath(path: string): string {
-  const parts = path.split("/").filter((part) => part !== "" && part !== ".");
-  if (parts.length > 0 && !parts.includes("..") && !path.includes("\\")) return parts.join("/");
-  throw new FormatError("file_path", `The path "${path}" leads out of its folder.`, { do: "Choose a plain folder." });
-}
-
-/** The same files without a folder that all of them are in. */
-function withoutTop(folder: Folder): Folder {
-  const entries = Object.entries(folder).map(([path, bytes]): [string, Uint8Array] => [safePath(path), bytes]);
-  const [top = ""] = entries[0]?.[0].split("/") ?? [];
-  const isCommon = entries.every(([path]) => path.startsWith(`${top}/`));
-  return Object.fromEntries(isCommon ? entries.map(([path, bytes]) => [path.slice(top.length + 1), bytes]) : entries);
-}
-
-async function bytesOf(files: readonly TabFile[]): Promise<Folder> {
-  const all = files.map(async ({ path, file }) => [path, new Uint8Array(await file.arrayBuffer())] as const);
-  return withoutTop(Object.fromEntries(await Promise.all(all)));
-}
 
 /** Models, checkpoints and runs on their way into a tab and out of it. */
 export class RunTransfer {
@@ -79,7 +44,7 @@ export class RunTransfer {
 
   /** Keeps a model folder under a name; returns its path. @throws FormatError "model_folder" naming what it lacks */
   async importModel(name: string, files: readonly TabFile[]): Promise<string> {
-    const folder = await bytesOf(files);
+    const folder = await chosenFiles(files);
     const lacking = modelNames.filter((wanted) => folder[wanted] === undefined);
     const hasWeights = Object.keys(folder).some((path) => path.endsWith(".safetensors"));
     if (!hasWeights) lacking.push("*.safetensors");
@@ -108,45 +73,62 @@ export class RunTransfer {
       throw new FormatError("no_checkpoint", "The run has no checkpoint yet.", { do: "Wait for its first update." });
     }
     const folder = await folderBytes(this.files, checkpoint.folder);
-    folder[recordName] = strToU8(JSON.stringify({ ...record, isRunning: false }));
+    const about = outward(record);
+    folder[recordName] = strToU8(JSON.stringify(about));
     folder[runConfigName] = await this.files.read(this.files.join(runFolderOf(record.experiment), "config.json"));
-    return { name: `${record.experiment}_step_${checkpoint.state.update}.zip`, zip: zipped(folder) };
+    return { name: `${about.experiment}_step_${checkpoint.state.update}.zip`, zip: zipped(folder) };
   }
 
   /** Puts an exported checkpoint in its run's place. @throws FormatError "zip", "tab_record", "checkpoint_damaged" */
   async importCheckpoint(zip: Uint8Array): Promise<void> {
-    const folder = withoutTop(unzipped(zip));
-    const record = parseRecord(new TextDecoder().decode(folder[recordName] ?? new Uint8Array()), recordName);
-    const { [recordName]: _, [runConfigName]: config, ...checkpoint } = folder;
-    const { update } = stateOf(folder["state.json"]);
-    const inRun = Object.entries(checkpoint).map(([path, bytes]): [string, Uint8Array] => [
+    const folder = unzipped(zip);
+    if (Object.keys(folder).some((path) => path.startsWith("checkpoints/"))) {
+      throw new FormatError("tab_record", "The archive holds a whole run, not one checkpoint.", {
+        do: 'Bring it with "Import a run".',
+      });
+    }
+    const { [recordName]: about, [runConfigName]: config, ...checkpoint } = folder;
+    const record = parseRecord(await textOf(about), recordName);
+    const { update } = stateOf(await textOf(checkpoint["state.json"]));
+    const inRun = Object.entries(checkpoint).map(([path, file]): [string, Folder[string]] => [
       `checkpoints/step_${update}/${path}`,
-      bytes,
+      file,
     ]);
     if (config !== undefined) inRun.push(["config.json", config]);
     await this.adopt({ ...record, isRunning: false }, Object.fromEntries(inRun));
   }
 
-  /** The folder of the run that is shown, its store included. @throws FormatError "no_run" */
+  /**
+   * The folder of the run that is shown, its store included.
+   * @throws FormatError "no_run"; RunPhaseError while it is at work: what is read would be of different moments
+   */
   async exportRun(): Promise<TabArchive> {
     const { experiment } = this.shown();
+    const { phase } = this.control.status();
+    if (isAlive(phase) && phase !== "paused") throw new RunPhaseError("be exported", phase, "Pause it first.");
+    // The store comes last, so that it has all that the newest checkpoint counts on.
     const folder = await folderBytes(this.files, runFolderOf(experiment), leftOut);
     const { sqlite } = this.parts;
     if (sqlite.exists(storePathOf(experiment))) folder[storeName] = sqlite.exportFile(storePathOf(experiment));
     return { name: `${experiment}_run.zip`, zip: zipped(folder) };
   }
 
+  /** What the files of a run tell, before it is brought in. @throws FormatError "run_folder", "zip", "file_path" */
+  async arrivingRun(files: readonly TabFile[]): Promise<ArrivingRun> {
+    return arrivingRun(await chosenFiles(files));
+  }
+
   /** Puts a run's folder in an experiment's place. @throws FormatError "run_folder", "store_file" */
   async importRun(experiment: string, files: readonly TabFile[]): Promise<void> {
-    const [only] = files;
-    const isZip = files.length === 1 && only !== undefined && only.path.endsWith(".zip");
-    const folder = isZip ? withoutTop(unzipped(new Uint8Array(await only.file.arrayBuffer()))) : await bytesOf(files);
-    if (folder["config.json"] === undefined) {
-      throw new FormatError("run_folder", "The folder holds no run: it has no config.json.", {
-        do: "Choose the folder that leyden train --out named.",
-      });
-    }
-    await this.adopt({ format: 1, experiment, overrides: {}, reward: "", isRunning: false }, folder);
+    const folder = await chosenFiles(files);
+    await runConfigOf(folder);
+    const brought = Object.entries(folder).filter(
+      ([path]) => path !== storeIndexName && !leftOut.some((name) => path.startsWith(`${name}/`)),
+    );
+    await this.adopt(
+      { format: 1, experiment, overrides: {}, reward: "", isRunning: false },
+      Object.fromEntries(brought),
+    );
   }
 
   private get files(): Files {
@@ -159,27 +141,44 @@ export class RunTransfer {
     throw new FormatError("no_run", "There is no run to export.", { do: "Start one." });
   }
 
-  private async adopt(record: TabRecord, { [storeName]: store, ...folder }: Folder): Promise<void> {
+  private async adopt(
+    record: TabRecord,
+    { [storeName]: store, [storeLogName]: log, ...folder }: Folder,
+  ): Promise<void> {
     await this.control.adopt(record, async () => {
       const { sqlite } = this.parts;
       const path = storePathOf(record.experiment);
       sqlite.remove(path);
       await this.replace(runFolderOf(record.experiment), folder);
-      if (store !== undefined) await sqlite.importFile(path, store);
+      if (store === undefined) return;
+      const given = await Promise.all([bytesOf(store), log === undefined ? undefined : bytesOf(log)]);
+      await sqlite.importFile(path, ...given);
     });
   }
 
   private async replace(target: string, folder: Folder): Promise<void> {
     await this.files.remove(target);
-    for (const [path, bytes] of Object.entries(folder)) {
-      await this.files.write(this.files.join(target, safePath(path)), bytes);
+    try {
+      for (const [path, file] of Object.entries(folder)) {
+        await this.files.write(this.files.join(target, safePath(path)), await bytesOf(file));
+      }
+    } catch (thrown) {
+      // Half of it would look like the whole.
+      await this.files.remove(target);
+      throw thrown;
     }
   }
 }
 
-function stateOf(bytes: Uint8Array | undefined): { update: number } {
+/** A record as another tab takes it up: nothing is at work, and a lesson's run is one of its experiment. */
+function outward({ isPaused: _, ...record }: TabRecord): TabRecord {
+  const { lessonsOf = record.experiment } = tabExperiment(record.experiment);
+  return { ...record, experiment: lessonsOf, isRunning: false };
+}
+
+function stateOf(text: string): { update: number } {
   try {
-    const { update } = JSON.parse(new TextDecoder().decode(bytes)) as { update?: unknown };
+    const { update } = JSON.parse(text) as { update?: unknown };
     if (Number.isSafeInteger(update) && (update as number) >= 0) return { update: update as number };
   } catch {
     // Said below.

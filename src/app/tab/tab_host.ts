@@ -4,6 +4,8 @@ import { asLeydenError, EnvironmentError, LeydenError } from "../../core/errors.
 import type { PageAssets } from "../../schema/page_assets.ts";
 import type { WorkerHandle } from "../../schema/platform.ts";
 import type { RunFault, RunStatus } from "../../schema/run_control.ts";
+import type { ArrivingRun } from "./arriving_run.ts";
+import type { KeptThings } from "./kept_storage.ts";
 import { linkServiceWorker, type ServiceWorkerLink } from "./service_worker_link.ts";
 import type { AgentWay, TabArchive, TabAsk, TabCalls, TabFile, TabOpen, TabReport } from "./tab_messages.ts";
 import { innerGatewayUrl } from "./tab_places.ts";
@@ -54,8 +56,16 @@ export interface TabHost {
   importCheckpoint(zip: Uint8Array): Promise<void>;
   /** The whole folder of the run that is shown, store included, as `leyden train --resume` takes it. */
   exportRun(): Promise<TabArchive>;
+  /** What a run's folder tells, or the zip archive of one. @throws FormatError "run_folder" when it is none */
+  arrivingRun(files: readonly TabFile[]): Promise<ArrivingRun>;
   /** Puts a run's folder, such as `leyden train` writes it, in an experiment's place, to be resumed. @throws FormatError */
   importRun(experiment: string, files: readonly TabFile[]): Promise<void>;
+  /** Models that people brought, and runs. */
+  kept(): Promise<KeptThings>;
+  /** Deletes a model that a person brought. @throws LeydenError "run_phase" while a run uses it */
+  deleteModel(name: string): Promise<void>;
+  /** Deletes an experiment's run with its records. @throws LeydenError "run_phase" while it is at work */
+  deleteRun(experiment: string): Promise<void>;
   /** Ends everything; a run at work goes on at the next opening. */
   close(): Promise<void>;
 }
@@ -176,8 +186,24 @@ class TabPage implements TabHost {
     return this.call("exportRun");
   }
 
+  arrivingRun(files: readonly TabFile[]): Promise<ArrivingRun> {
+    return this.call("arrivingRun", files);
+  }
+
   async importRun(experiment: string, files: readonly TabFile[]): Promise<void> {
     await this.call("importRun", experiment, files);
+  }
+
+  kept(): Promise<KeptThings> {
+    return this.call("kept");
+  }
+
+  async deleteModel(name: string): Promise<void> {
+    await this.call("deleteModel", name);
+  }
+
+  async deleteRun(experiment: string): Promise<void> {
+    await this.call("deleteRun", experiment);
   }
 
   async close(): Promise<void> {

@@ -1,6 +1,8 @@
 /** What passes between the page and the host worker of its tab. */
 import type { PageAssets } from "../../schema/page_assets.ts";
 import type { RunFault, RunStatus } from "../../schema/run_control.ts";
+import type { ArrivingRun } from "./arriving_run.ts";
+import type { KeptThings } from "./kept_storage.ts";
 
 /** How agents reach the gateway: their fetch is answered, or their requests go to the service worker. */
 export type AgentWay = "fetch" | "service-worker";
@@ -38,7 +40,11 @@ export interface TabCalls {
   exportCheckpoint: { args: readonly []; result: TabArchive };
   importCheckpoint: { args: readonly [zip: Uint8Array]; result: null };
   exportRun: { args: readonly []; result: TabArchive };
+  arrivingRun: { args: readonly [files: readonly TabFile[]]; result: ArrivingRun };
   importRun: { args: readonly [experiment: string, files: readonly TabFile[]]; result: null };
+  kept: { args: readonly []; result: KeptThings };
+  deleteModel: { args: readonly [name: string]; result: null };
+  deleteRun: { args: readonly [experiment: string]; result: null };
   close: { args: readonly []; result: null };
 }
 

@@ -8,9 +8,12 @@ export function experimentFolder(id: string): string {
   return `/experiments/${encodeURIComponent(id)}`;
 }
 
+/** Folder of the runs, one for each experiment. */
+export const runFolders = "/runs";
+
 /** Folder of an experiment's run. */
 export function runFolderOf(id: string): string {
-  return `/runs/${encodeURIComponent(id)}`;
+  return `${runFolders}/${encodeURIComponent(id)}`;
 }
 
 /** The store of a run, as SQLite knows it. */
@@ -18,7 +21,15 @@ export function storePathOf(id: string): string {
   return `${runFolderOf(id)}/store.sqlite`;
 }
 
+/** Folder of the models that people brought. */
+export const importedModels = "/models";
+
 /** Folder of a model that a person brought. */
 export function importedModelFolder(name: string): string {
-  return `/models/${encodeURIComponent(name)}`;
+  return `${importedModels}/${encodeURIComponent(name)}`;
+}
+
+/** The experiment or the model that one of these folders is named after. */
+export function idOfFolder(name: string): string {
+  return decodeURIComponent(name);
 }

@@ -8,6 +8,7 @@ import { openWasmSqlite } from "../../platform/wasm_sqlite.ts";
 import type { AgentStart } from "../../schema/agent_worker.ts";
 import type { PageAssets } from "../../schema/page_assets.ts";
 import { isAtWork } from "../../schema/run_control.ts";
+import { KeptStorage } from "./kept_storage.ts";
 import { RunTransfer } from "./run_transfer.ts";
 import { TabControl } from "./tab_control.ts";
 import { takeTabLock } from "./tab_lock.ts";
@@ -71,31 +72,31 @@ async function open({ assets, port: pagePort, continues, agents, gatewayUrl }: T
     servePort(answers, pagePort);
     send({ kind: "tab_ready", key, status: control.status() });
     if (continues) void control.goOn();
-    return callsOf(control, new RunTransfer(parts, control));
+    return callsOf(control, new RunTransfer(parts, control), new KeptStorage(parts, control));
   } catch (thrown) {
     send({ kind: "tab_failed", error: asLeydenError(thrown).toJSON() });
     throw thrown;
   }
 }
 
-function callsOf(control: TabControl, transfer: RunTransfer): Calls {
+const nothing = async (work: Promise<void>): Promise<null> => {
+  await work;
+  return null;
+};
+
+function callsOf(control: TabControl, transfer: RunTransfer, storage: KeptStorage): Calls {
   return {
     importModel: (name, files) => transfer.importModel(name, files),
     hasCheckpoint: () => transfer.hasCheckpoint(),
     exportCheckpoint: () => transfer.exportCheckpoint(),
-    importCheckpoint: async (zip) => {
-      await transfer.importCheckpoint(zip);
-      return null;
-    },
+    importCheckpoint: (zip) => nothing(transfer.importCheckpoint(zip)),
     exportRun: () => transfer.exportRun(),
-    importRun: async (experiment, files) => {
-      await transfer.importRun(experiment, files);
-      return null;
-    },
-    close: async () => {
-      await control.close();
-      return null;
-    },
+    arrivingRun: (files) => transfer.arrivingRun(files),
+    importRun: (experiment, files) => nothing(transfer.importRun(experiment, files)),
+    kept: () => storage.list(),
+    deleteModel: (name) => nothing(storage.deleteModel(name)),
+    deleteRun: (experiment) => nothing(storage.deleteRun(experiment)),
+    close: () => nothing(control.close()),
   };
 }
 

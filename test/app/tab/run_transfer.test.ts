@@ -1,5 +1,5 @@
 // Models, checkpoints and runs into a tab and out of it: what arrives is what left, and nothing lands outside its place.
-import { strToU8, unzipSync, zipSync } from "fflate";
+import { strFromU8, strToU8, unzipSync, zipSync } from "fflate";
 import { beforeEach, describe, expect, it } from "vitest";
 import { RunTransfer } from "../../../src/app/tab/run_transfer.ts";
 import type { TabControl } from "../../../src/app/tab/tab_control.ts";
@@ -7,6 +7,8 @@ import type { TabFile } from "../../../src/app/tab/tab_messages.ts";
 import type { TabRecord } from "../../../src/app/tab/tab_record.ts";
 import type { TabParts } from "../../../src/app/tab/tab_run.ts";
 import { memoryFiles } from "../../../src/platform/memory_files.ts";
+import type { RunPhase } from "../../../src/schema/run_control.ts";
+import { calcConfig, runConfig } from "./run_configs.ts";
 
 const record: TabRecord = {
   format: 1,
@@ -17,18 +19,20 @@ const record: TabRecord = {
 };
 
 /** A tab with files and databases in memory; `adopted` is what was put in place of its run. */
-function tab(shown: TabRecord | null = record) {
+function tab(shown: TabRecord | null = record, phase: RunPhase = "stopped") {
   const files = memoryFiles();
   const databases = new Map<string, Uint8Array>();
   const adopted: TabRecord[] = [];
   const sqlite = {
     exists: (path: string) => databases.has(path),
     exportFile: (path: string) => databases.get(path),
-    importFile: async (path: string, bytes: Uint8Array) => void databases.set(path, bytes),
+    importFile: async (path: string, bytes: Uint8Array, log?: Uint8Array) =>
+      void databases.set(path, strToU8(strFromU8(bytes) + strFromU8(log ?? new Uint8Array()))),
     remove: (path: string) => void databases.delete(path),
   };
   const control = {
     shown,
+    status: () => ({ phase }),
     async adopt(taken: TabRecord, place: () => Promise<void>) {
       await place();
       adopted.push(taken);
@@ -42,12 +46,12 @@ const file = (path: string, text: string): TabFile => ({ path, file: new Blob([t
 const text = (bytes: Uint8Array | undefined) => new TextDecoder().decode(bytes);
 
 /** A run with a checkpoint of two updates. */
-async function withRun(): Promise<ReturnType<typeof tab>> {
-  const made = tab();
+async function withRun(phase?: RunPhase): Promise<ReturnType<typeof tab>> {
+  const made = tab(record, phase);
   const state = { format: 1, update: 2, version: 2, optimizerSteps: 2, cursor: 4, carryOver: [], storeSeq: 9 };
   const hashes = { configSha256: "c", weightsSha256: "w" };
   const step = "/runs/calc/checkpoints/step_2";
-  await made.files.write("/runs/calc/config.json", '{"seed":7}');
+  await made.files.write("/runs/calc/config.json", runConfig);
   await made.files.write("/runs/calc/metrics.jsonl", '{"step":1}\n');
   await made.files.write("/runs/calc/attempts/a/0/stdout.log", "said");
   await made.files.write(`${step}/state.json`, JSON.stringify({ ...state, ...hashes }));
@@ -77,7 +81,7 @@ describe("transfers of a tab", () => {
     await to.files.write("/runs/calc/old.txt", "of another run");
     await to.transfer.importCheckpoint(zip);
     expect(to.adopted).toEqual([{ ...record, isRunning: false }]);
-    expect(await to.files.readText("/runs/calc/config.json")).toBe('{"seed":7}');
+    expect(await to.files.readText("/runs/calc/config.json")).toBe(runConfig);
     expect(await to.files.readText("/runs/calc/checkpoints/step_2/config.json")).toBe('{"model_type":"llama"}');
     expect(await to.files.exists("/runs/calc/old.txt")).toBe(false);
     expect((await to.files.list("/runs/calc/checkpoints/step_2")).map(({ name }) => name)).toEqual([
@@ -85,6 +89,20 @@ describe("transfers of a tab", () => {
       "model.safetensors",
       "state.json",
     ]);
+  });
+
+  it("take a lesson's checkpoint out as one of its experiment, which has not paused here", async () => {
+    const made = tab({ ...record, experiment: "lesson", isPaused: true });
+    for (const path of ["config.json", "checkpoints/step_2/state.json"]) {
+      await made.files.write(`/runs/lesson/${path}`, await from.files.read(`/runs/calc/${path}`));
+    }
+    const { name, zip } = await made.transfer.exportCheckpoint();
+    expect(name).toBe("clerk_step_2.zip");
+    expect(JSON.parse(text(unzipSync(zip)["experiment.json"]))).toEqual({
+      ...record,
+      experiment: "clerk",
+      isRunning: false,
+    });
   });
 
   it("take a whole run out without its logs, and bring in one with the store, zipped or as files", async () => {
@@ -98,9 +116,61 @@ describe("transfers of a tab", () => {
     expect(text(to.databases.get("/runs/calc/store.sqlite"))).toBe("database");
     expect(await to.files.readText("/runs/calc/metrics.jsonl")).toBe('{"step":1}\n');
     const again = tab(null);
-    await again.transfer.importRun("calc", [file("mine/config.json", "{}"), file("mine/store.sqlite", "db")]);
-    expect(await again.files.readText("/runs/calc/config.json")).toBe("{}");
+    await again.transfer.importRun("calc", [file("mine/config.json", runConfig), file("mine/store.sqlite", "db")]);
+    expect(await again.files.readText("/runs/calc/config.json")).toBe(runConfig);
     expect(text(again.databases.get("/runs/calc/store.sqlite"))).toBe("db");
+  });
+
+  it("bring in what a killed command has left: the store with its log, but no logs of attempts", async () => {
+    const to = tab(null);
+    const left = [
+      file("mine/config.json", runConfig),
+      file("mine/store.sqlite", "db"),
+      file("mine/store.sqlite-wal", "+log"),
+      file("mine/store.sqlite-shm", "index"),
+      file("mine/attempts/a/0/stdout.log", "said"),
+      file("mine/checkpoints/step_1/state.json", "{}"),
+    ];
+    await to.transfer.importRun("calc", left);
+    expect(text(to.databases.get("/runs/calc/store.sqlite"))).toBe("db+log");
+    expect((await to.files.list("/runs/calc")).map(({ name }) => name)).toEqual(["checkpoints", "config.json"]);
+  });
+
+  it("find a run in folders within folders, and in what a Mac has zipped", async () => {
+    const zip = zipSync({
+      "runs/mine/config.json": strToU8(runConfig),
+      "runs/mine/checkpoints/step_3/state.json": strToU8("{}"),
+      "__MACOSX/runs/mine/._config.json": strToU8("x"),
+      "runs/.DS_Store": strToU8("x"),
+    });
+    const files = [{ path: "mine.zip", file: new Blob([zip as Uint8Array<ArrayBuffer>]) }];
+    const to = tab(null);
+    const { updates } = calcConfig.train;
+    expect(await to.transfer.arrivingRun(files)).toEqual({ experiment: "calc", update: 3, updates });
+    await to.transfer.importRun("calc", files);
+    expect(await to.files.readText("/runs/calc/config.json")).toBe(runConfig);
+  });
+
+  it("leave nothing of a run that does not fit", async () => {
+    const to = tab(null);
+    const { write } = to.files;
+    to.files.write = async (path, data) => {
+      if (path.endsWith("b.bin")) throw new Error("full");
+      await write(path, data);
+    };
+    const files = [file("config.json", runConfig), file("b.bin", "b")];
+    await expect(to.transfer.importRun("calc", files)).rejects.toThrow("full");
+    expect(await to.files.exists("/runs/calc")).toBe(false);
+  });
+
+  it("take no run out while it is at work", async () => {
+    const { transfer } = await withRun("running");
+    await expect(transfer.exportRun()).rejects.toMatchObject({
+      code: "run_phase",
+      message: "The run is running: it cannot be exported.",
+      do: "Pause it first.",
+    });
+    expect((await (await withRun("paused")).transfer.exportRun()).name).toBe("calc_run.zip");
   });
 
   it("keep a model folder under its name, and name what one lacks", async () => {
@@ -110,6 +180,21 @@ describe("transfers of a tab", () => {
     await expect(from.transfer.importModel("x", [file("readme", "")])).rejects.toMatchObject({
       code: "model_folder",
       message: "The folder x lacks config.json, tokenizer.json, *.safetensors.",
+    });
+  });
+
+  it("tell a run and a checkpoint apart, and say which button takes it", async () => {
+    const { transfer } = tab(null);
+    const checkpoint = (await from.transfer.exportCheckpoint()).zip as Uint8Array<ArrayBuffer>;
+    await expect(transfer.importRun("calc", [{ path: "a.zip", file: new Blob([checkpoint]) }])).rejects.toMatchObject({
+      code: "run_folder",
+      message: "This is one checkpoint, not a whole run.",
+      do: 'Bring it with "Import a checkpoint".',
+    });
+    await expect(transfer.importCheckpoint((await from.transfer.exportRun()).zip)).rejects.toMatchObject({
+      code: "tab_record",
+      message: "The archive holds a whole run, not one checkpoint.",
+      do: 'Bring it with "Import a run".',
     });
   });
 
@@ -125,7 +210,12 @@ describe("transfers of a tab", () => {
     const noState = zipSync({ "experiment.json": strToU8(JSON.stringify(record)) });
     expect(await refused(transfer.importCheckpoint(noState))).toBe("checkpoint_damaged");
     expect(await refused(transfer.importRun("calc", [file("a/metrics.jsonl", "")]))).toBe("run_folder");
-    expect(await refused(transfer.importRun("calc", [file("config.json", "{}"), file("../x", "")]))).toBe("file_path");
+    expect(await refused(transfer.importRun("calc", [file("config.json", '{"model_type":"llama"}')]))).toBe(
+      "run_folder",
+    );
+    expect(await refused(transfer.importRun("calc", [file("config.json", runConfig), file("../x", "")]))).toBe(
+      "file_path",
+    );
     expect(await refused(transfer.exportCheckpoint())).toBe("no_run");
     expect(await refused(tab().transfer.exportCheckpoint())).toBe("no_checkpoint");
   });

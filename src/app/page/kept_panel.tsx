@@ -1,0 +1,228 @@
+import { useEffect, useRef, useState } from "hono/jsx/dom";
+import type { JSX } from "hono/jsx/dom/jsx-runtime";
+import type { KeptModel, KeptRun, KeptThings } from "../tab/kept_storage.ts";
+import type { TabHost } from "../tab/tab_host.ts";
+import { browserStorage, type StorageFacts, storageFacts } from "./lasting_storage.ts";
+import type { PanelProps } from "./model_page.tsx";
+import { sizeText } from "./size_text.ts";
+import { useTabStatus } from "./tab_status.ts";
+import { isTextKey, type Say } from "./texts.ts";
+
+interface Kept {
+  readonly things: KeptThings;
+  readonly facts: StorageFacts;
+}
+
+/** What is kept; null until it is known. Read again with `version`, and when a run has come to another phase. */
+function useKept(tab: TabHost, version: number): Kept | null {
+  const [kept, setKept] = useState<Kept | null>(null);
+  const { phase, experiment } = useTabStatus(tab);
+  useEffect(() => {
+    let left = false;
+    Promise.all([tab.kept(), storageFacts(browserStorage())]).then(
+      ([things, facts]) => left || setKept({ things, facts }),
+      // The tab is closed: it says so itself.
+      () => {},
+    );
+    return () => {
+      left = true;
+    };
+  }, [tab, version, phase, experiment]);
+  return kept;
+}
+
+/** Models and runs in the browser's storage: what they take, and how they are deleted. */
+export function KeptPanel({ say, busy, tab, work, changed, version }: PanelProps): JSX.Element {
+  const kept = useKept(tab, version);
+  const heading = useRef<HTMLHeadingElement>(null);
+  const remove = async (name: string, body: () => Promise<void>): Promise<void> => {
+    await work(say("loading"), async () => {
+      await body();
+      changed();
+      return say("kept.deleted", { name });
+    });
+    // Its button is gone.
+    heading.current?.focus();
+  };
+  return (
+    <section class="pg-panel" aria-labelledby="pg-kept">
+      <h2 id="pg-kept" ref={heading} tabindex={-1}>
+        {say("kept.title")}
+      </h2>
+      {kept === null ? (
+        <p>{say("loading")}</p>
+      ) : (
+        <>
+          <StorageText kept={kept} say={say} />
+          <ModelTable say={say} busy={busy} models={kept.things.models} tab={tab} remove={remove} />
+          <RunTable say={say} busy={busy} runs={kept.things.runs} tab={tab} remove={remove} />
+        </>
+      )}
+    </section>
+  );
+}
+
+function StorageText({ kept: { things, facts }, say }: { kept: Kept; say: Say }): JSX.Element {
+  if (!things.isDurable) return <p class="pg-hint">{say("kept.memory")}</p>;
+  const { isLasting, usedBytes, quotaBytes } = facts;
+  return (
+    <p class="pg-hint">
+      {usedBytes !== null &&
+        quotaBytes !== null &&
+        `${say("kept.used", { used: sizeText(usedBytes), quota: sizeText(quotaBytes) })} `}
+      {isLasting !== null && say(isLasting ? "kept.lasting" : "kept.passing")}
+    </p>
+  );
+}
+
+interface TableProps {
+  readonly say: Say;
+  readonly busy: boolean;
+  readonly tab: TabHost;
+  remove(name: string, body: () => Promise<void>): Promise<void>;
+}
+
+function ModelTable({ say, busy, models, tab, remove }: TableProps & { models: readonly KeptModel[] }): JSX.Element {
+  if (models.length === 0) return <p>{say("kept.noModels")}</p>;
+  return (
+    <table class="pg-table">
+      <caption>{say("kept.models")}</caption>
+      <thead>
+        <tr>
+          <th scope="col">{say("kept.model")}</th>
+          <th scope="col">{say("kept.path")}</th>
+          <th scope="col">{say("kept.size")}</th>
+          <td />
+        </tr>
+      </thead>
+      <tbody>
+        {models.map(({ name, path, sizeBytes, inUse }) => (
+          <tr key={path}>
+            <th scope="row">{name}</th>
+            <td>
+              <code>{path}</code>
+            </td>
+            <td>{sizeText(sizeBytes)}</td>
+            <td>
+              <Deletion
+                {...{ say, busy, name, sizeBytes, inUse, id: path }}
+                remove={() => remove(name, () => tab.deleteModel(name))}
+              />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** What the experiment of a run is called. */
+function titleOf(say: Say, { experiment }: KeptRun): string {
+  const key = `experiment.${experiment}.title`;
+  return isTextKey(key) ? say(key) : experiment;
+}
+
+function updatesOf(say: Say, { update, updates }: KeptRun): string {
+  return update === null || updates === null ? say("kept.damaged") : say("kept.of", { update, updates });
+}
+
+function RunTable({ say, busy, runs, tab, remove }: TableProps & { runs: readonly KeptRun[] }): JSX.Element {
+  if (runs.length === 0) return <p>{say("kept.noRuns")}</p>;
+  return (
+    <table class="pg-table">
+      <caption>{say("kept.runs")}</caption>
+      <thead>
+        <tr>
+          <th scope="col">{say("kept.run")}</th>
+          <th scope="col">{say("kept.updates")}</th>
+          <th scope="col">{say("kept.size")}</th>
+          <td />
+        </tr>
+      </thead>
+      <tbody>
+        {runs.map((run) => {
+          const { experiment, sizeBytes, inUse } = run;
+          const name = titleOf(say, run);
+          return (
+            <tr key={experiment}>
+              <th scope="row">{name}</th>
+              <td>{updatesOf(say, run)}</td>
+              <td>{sizeText(sizeBytes)}</td>
+              <td>
+                <Deletion
+                  {...{ say, busy, name, sizeBytes, inUse, id: `run/${experiment}` }}
+                  remove={() => remove(name, () => tab.deleteRun(experiment))}
+                />
+              </td>
+            </tr>
+          );
+        })}
+      </tbody>
+    </table>
+  );
+}
+
+interface DeletionProps {
+  readonly say: Say;
+  readonly busy: boolean;
+  readonly id: string;
+  readonly name: string;
+  readonly sizeBytes: number;
+  readonly inUse: boolean;
+  remove(): Promise<void>;
+}
+
+/** Deletes one thing, after a second question; says why not while a run needs it. */
+function Deletion({ say, busy, id, name, sizeBytes, inUse, remove }: DeletionProps): JSX.Element {
+  const [asks, setAsks] = useState(false);
+  const no = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    if (asks) no.current?.focus();
+  }, [asks]);
+  if (inUse) {
+    const reason = `pg-in-use-${id}`;
+    return (
+      <>
+        <button
+          type="button"
+          class="pg-button"
+          disabled
+          aria-label={say("kept.deleteOne", { name })}
+          aria-describedby={reason}
+        >
+          {say("kept.delete")}
+        </button>
+        <p class="pg-hint" id={reason}>
+          {say("kept.inUse")}
+        </p>
+      </>
+    );
+  }
+  if (!asks) {
+    return (
+      <button
+        type="button"
+        class="pg-button"
+        disabled={busy}
+        aria-label={say("kept.deleteOne", { name })}
+        onClick={() => setAsks(true)}
+      >
+        {say("kept.delete")}
+      </button>
+    );
+  }
+  const question = say("kept.sure", { name, size: sizeText(sizeBytes) });
+  return (
+    <fieldset class="pg-plain" aria-label={question}>
+      <p>{question}</p>
+      <div class="pg-buttons">
+        <button ref={no} type="button" class="pg-button" onClick={() => setAsks(false)}>
+          {say("kept.no")}
+        </button>
+        <button type="button" class="pg-button" disabled={busy} onClick={() => void remove()}>
+          {say("kept.yes")}
+        </button>
+      </div>
+    </fieldset>
+  );
+}

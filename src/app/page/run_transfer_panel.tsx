@@ -1,0 +1,162 @@
+import { useEffect, useRef, useState } from "hono/jsx/dom";
+import type { JSX } from "hono/jsx/dom/jsx-runtime";
+import { type ExperimentChoice, isAlive, type RunStatus } from "../../schema/run_control.ts";
+import type { ArrivingRun } from "../tab/arriving_run.ts";
+import { DropArea, FileButton } from "./drop_area.tsx";
+import type { DroppedFolder } from "./dropped_files.ts";
+import { experimentText } from "./experiment_text.ts";
+import type { PanelProps } from "./model_page.tsx";
+import { offerDownload } from "./offer_download.ts";
+import { useTabStatus } from "./tab_status.ts";
+import type { Say, TextKey } from "./texts.ts";
+
+/** A run that was chosen and is not in its place yet. */
+interface Arrival {
+  readonly folder: DroppedFolder;
+  readonly run: ArrivingRun;
+}
+
+/** Why the run that is shown cannot be taken out; null when it can. */
+function obstacleOf({ phase, experiment }: RunStatus): TextKey | null {
+  if (experiment === "") return "runs.nothing";
+  return isAlive(phase) && phase !== "paused" ? "runs.atWork" : null;
+}
+
+/** Takes a whole run out of the tab, and brings one in, such as `leyden train` makes it. */
+export function RunTransferPanel({ say, busy, tab, work, changed, choices }: PanelProps): JSX.Element {
+  const status = useTabStatus(tab);
+  const [arrival, setArrival] = useState<Arrival | null>(null);
+  const save = (): Promise<void> =>
+    work(say("loading"), async () => {
+      const archive = await tab.exportRun();
+      offerDownload(archive);
+      return say("model.done", { name: archive.name });
+    });
+  const look = (chosen: DroppedFolder | Promise<DroppedFolder>): Promise<void> => {
+    setArrival(null);
+    return work(say("loading"), async () => {
+      const folder = await chosen;
+      if (folder.files.length === 0) return say("model.noFolder");
+      setArrival({ folder, run: await tab.arrivingRun(folder.files) });
+      return "";
+    });
+  };
+  const take = ({ folder, run }: Arrival, choice: ExperimentChoice): Promise<void> =>
+    work(say("model.importing", { name: folder.name }), async () => {
+      await tab.importRun(choice.id, folder.files);
+      setArrival(null);
+      changed();
+      return say("runs.imported", { title: experimentText(say, choice, "title"), update: run.update });
+    });
+  const isClosed = busy || isAlive(status.phase);
+  return (
+    <section class="pg-panel" aria-labelledby="pg-runs">
+      <h2 id="pg-runs">{say("runs.title")}</h2>
+      <p class="pg-hint">{say("runs.lead")}</p>
+      <ExportRun say={say} busy={busy} obstacle={obstacleOf(status)} save={save} />
+      <DropArea text={say("runs.drop")} busy={isClosed} bring={look}>
+        <div class="pg-buttons pg-centred">
+          <FileButton text={say("runs.import")} busy={isClosed} takes="zip" bring={look} />
+          <FileButton text={say("runs.choose")} busy={isClosed} takes="folder" bring={look} />
+        </div>
+      </DropArea>
+      <p class="pg-hint">{say("runs.importHint")}</p>
+      {arrival !== null && (
+        <ArrivalForm
+          key={arrival.folder.name}
+          say={say}
+          busy={isClosed}
+          arrival={arrival}
+          choices={choices}
+          take={(choice) => take(arrival, choice)}
+          leave={() => setArrival(null)}
+        />
+      )}
+    </section>
+  );
+}
+
+interface ExportProps {
+  readonly say: Say;
+  readonly busy: boolean;
+  readonly obstacle: TextKey | null;
+  save(): Promise<void>;
+}
+
+function ExportRun({ say, busy, obstacle, save }: ExportProps): JSX.Element {
+  return (
+    <>
+      <div class="pg-buttons">
+        <button
+          type="button"
+          class="pg-button pg-primary"
+          disabled={busy || obstacle !== null}
+          {...(obstacle === null ? {} : { "aria-describedby": "pg-no-run-export" })}
+          onClick={() => void save()}
+        >
+          {say("runs.export")}
+        </button>
+      </div>
+      {obstacle !== null && (
+        <p class="pg-hint" id="pg-no-run-export">
+          {say(obstacle)}
+        </p>
+      )}
+      <p class="pg-hint">{say("runs.exportHint")}</p>
+    </>
+  );
+}
+
+interface ArrivalProps {
+  readonly say: Say;
+  readonly busy: boolean;
+  readonly arrival: Arrival;
+  readonly choices: readonly ExperimentChoice[];
+  take(choice: ExperimentChoice): Promise<void>;
+  leave(): void;
+}
+
+/** Says what was brought, and asks what it goes on as. */
+function ArrivalForm({ say, busy, arrival, choices, take, leave }: ArrivalProps): JSX.Element {
+  const { folder, run } = arrival;
+  const [chosen, setChosen] = useState(run.experiment ?? "");
+  const choice = choices.find(({ id }) => id === chosen);
+  const select = useRef<HTMLSelectElement>(null);
+  useEffect(() => select.current?.focus(), []);
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    if (choice !== undefined) void take(choice);
+  };
+  const { name } = folder;
+  return (
+    <form class="pg-notice pg-info" onSubmit={submit}>
+      <p>{say("runs.found", { name, update: run.update, updates: run.updates })}</p>
+      {run.experiment === null && <p>{say("runs.unknown")}</p>}
+      <label class="pg-field">
+        <span class="pg-label">{say("runs.experiment")}</span>
+        <select
+          ref={select}
+          class="pg-input"
+          required
+          onChange={(event: Event) => setChosen((event.target as HTMLSelectElement).value)}
+        >
+          {run.experiment === null && <option value="">{say("runs.unchosen")}</option>}
+          {choices.map((offered) => (
+            <option key={offered.id} value={offered.id} selected={offered.id === chosen}>
+              {experimentText(say, offered, "title")}
+            </option>
+          ))}
+        </select>
+      </label>
+      {choice?.resumable === true && <p>{say("runs.replaces")}</p>}
+      <div class="pg-buttons">
+        <button type="submit" class="pg-button pg-primary" disabled={busy || choice === undefined}>
+          {say(choice?.resumable === true ? "runs.replace" : "runs.take")}
+        </button>
+        <button type="button" class="pg-button" onClick={leave}>
+          {say("runs.leave")}
+        </button>
+      </div>
+    </form>
+  );
+}

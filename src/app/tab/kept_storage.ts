@@ -1,0 +1,152 @@
+import { FormatError } from "../../core/errors.ts";
+import { readRunConfig } from "../../experiment/config.ts";
+import { RunFolder } from "../../experiment/run_folder.ts";
+import type { ExperimentConfig } from "../../schema/experiment.ts";
+import type { Files } from "../../schema/files.ts";
+import { isAlive, RunPhaseError } from "../../schema/run_control.ts";
+import type { TabControl } from "./tab_control.ts";
+import { idOfFolder, importedModelFolder, importedModels, runFolderOf, runFolders, storePathOf } from "./tab_places.ts";
+import type { TabParts } from "./tab_run.ts";
+
+/** A model that a person brought. */
+export interface KeptModel {
+  /** As its folder was called. */
+  readonly name: string;
+  /** What `model.path` takes. */
+  readonly path: string;
+  readonly sizeBytes: number;
+  /** A run that uses it is at work. */
+  readonly inUse: boolean;
+}
+
+/** A run that can be looked at and continued. */
+export interface KeptRun {
+  /** Id of its experiment. */
+  readonly experiment: string;
+  /** Updates finished; null where its checkpoints cannot be read. */
+  readonly update: number | null;
+  /** How many there were to be; null where its configuration cannot be read. */
+  readonly updates: number | null;
+  /** Its records are counted in. */
+  readonly sizeBytes: number;
+  readonly inUse: boolean;
+}
+
+/** What a tab keeps of what people brought and trained. */
+export interface KeptThings {
+  readonly models: readonly KeptModel[];
+  readonly runs: readonly KeptRun[];
+  /** False where it lasts no longer than the page. */
+  readonly isDurable: boolean;
+}
+
+async function folderSize(files: Files, folder: string): Promise<number> {
+  const sizes = (await files.list(folder)).map(({ name, kind, sizeBytes }) =>
+    kind === "file" ? sizeBytes : folderSize(files, files.join(folder, name)),
+  );
+  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+}
+
+/** Models and runs in a tab's storage: what is there, how large it is, and how it is deleted. */
+export class KeptStorage {
+  private readonly parts: TabParts;
+  private readonly control: TabControl;
+
+  constructor(parts: TabParts, control: TabControl) {
+    this.parts = parts;
+    this.control = control;
+  }
+
+  async list(): Promise<KeptThings> {
+    const [models, runs] = await Promise.all([this.models(), this.runs()]);
+    return { models, runs, isDurable: this.parts.sqlite.isDurable };
+  }
+
+  /** @throws RunPhaseError while a run uses it; FormatError "nothing_kept" */
+  async deleteModel(name: string): Promise<void> {
+    const path = importedModelFolder(name);
+    if (this.usesModel(path)) throw new RunPhaseError("lose its model", this.control.status().phase, "Stop it first.");
+    await this.require(path, name);
+    await this.files.remove(path);
+  }
+
+  /** Deletes an experiment's run with its records. @throws RunPhaseError while it is at work; FormatError "nothing_kept" */
+  async deleteRun(experiment: string): Promise<void> {
+    await this.require(runFolderOf(experiment), experiment);
+    await this.control.discard(experiment, async () => {
+      this.parts.sqlite.remove(storePathOf(experiment));
+      await this.files.remove(runFolderOf(experiment));
+    });
+  }
+
+  private get files(): Files {
+    return this.parts.platform.files;
+  }
+
+  private async models(): Promise<KeptModel[]> {
+    const models = (await this.idsIn(importedModels)).map(async (name): Promise<KeptModel> => {
+      const path = importedModelFolder(name);
+      return { name, path, sizeBytes: await folderSize(this.files, path), inUse: this.usesModel(path) };
+    });
+    return Promise.all(models);
+  }
+
+  private async runs(): Promise<KeptRun[]> {
+    return Promise.all((await this.idsIn(runFolders)).map((id) => this.run(id)));
+  }
+
+  private async run(experiment: string): Promise<KeptRun> {
+    const folder = runFolderOf(experiment);
+    const [config, update, sizeBytes] = await Promise.all([
+      this.configOf(folder),
+      this.updateOf(folder),
+      folderSize(this.files, folder),
+    ]);
+    const { phase } = this.control.status();
+    return {
+      experiment,
+      update,
+      updates: config?.train.updates ?? null,
+      sizeBytes: sizeBytes + this.storeSize(storePathOf(experiment)),
+      inUse: isAlive(phase) && this.control.shown?.experiment === experiment,
+    };
+  }
+
+  private async configOf(folder: string): Promise<ExperimentConfig | null> {
+    // A damaged run is listed too: it is there to be deleted.
+    return readRunConfig(this.files, folder).catch(() => null);
+  }
+
+  private updateOf(folder: string): Promise<number | null> {
+    return new RunFolder(this.files, folder).latestCheckpoint().then(
+      (checkpoint) => checkpoint?.state.update ?? 0,
+      () => null,
+    );
+  }
+
+  private storeSize(path: string): number {
+    const { sqlite } = this.parts;
+    try {
+      return sqlite.exists(path) ? sqlite.sizeBytes(path) : 0;
+    } catch {
+      // A damaged database: what it takes is not known, and deleting it frees that all the same.
+      return 0;
+    }
+  }
+
+  /** True while a run is at work on a model. */
+  private usesModel(path: string): boolean {
+    const { phase, config } = this.control.status();
+    return isAlive(phase) && config?.model.path === path;
+  }
+
+  private async idsIn(folder: string): Promise<string[]> {
+    if (!(await this.files.exists(folder))) return [];
+    return (await this.files.list(folder)).filter(({ kind }) => kind === "folder").map(({ name }) => idOfFolder(name));
+  }
+
+  private async require(path: string, name: string): Promise<void> {
+    if (await this.files.exists(path)) return;
+    throw new FormatError("nothing_kept", `Nothing is kept as ${name}.`, { do: "Reload the page." });
+  }
+}

@@ -1,0 +1,100 @@
+// What a tab keeps: listed with what it takes, deleted for good, and never while a run needs it.
+import { describe, expect, it } from "vitest";
+import { KeptStorage } from "../../../src/app/tab/kept_storage.ts";
+import type { TabControl } from "../../../src/app/tab/tab_control.ts";
+import type { TabParts } from "../../../src/app/tab/tab_run.ts";
+import { memoryFiles } from "../../../src/platform/memory_files.ts";
+import type { RunPhase } from "../../../src/schema/run_control.ts";
+import { calcConfig, runConfig } from "./run_configs.ts";
+
+const state = { format: 1, update: 2, version: 2, optimizerSteps: 2, cursor: 4, carryOver: [], storeSeq: 9 };
+const hashes = { configSha256: "c", weightsSha256: "w" };
+
+/** A tab with the model "my model", a run of calc on it with two updates, and one of clerk that cannot be read. */
+async function tab(phase: RunPhase = "stopped") {
+  const files = memoryFiles();
+  await files.write("/models/my%20model/config.json", "{}");
+  await files.write("/models/my%20model/deep/model.safetensors", new Uint8Array(1000));
+  await files.write("/runs/calc/config.json", runConfig);
+  await files.write("/runs/calc/checkpoints/step_2/state.json", JSON.stringify({ ...state, ...hashes }));
+  await files.write("/runs/clerk/config.json", "torn");
+  await files.write("/runs/clerk/checkpoints/step_1/state.json", "torn");
+  const databases = new Map([["/runs/calc/store.sqlite", 5000]]);
+  const discarded: string[] = [];
+  const sqlite = {
+    isDurable: true,
+    exists: (path: string) => databases.has(path),
+    sizeBytes: (path: string) => databases.get(path),
+    remove: (path: string) => void databases.delete(path),
+  };
+  const control = {
+    shown: { experiment: "calc" },
+    status: () => ({ phase, config: { ...calcConfig, model: { ...calcConfig.model, path: "/models/my%20model" } } }),
+    async discard(experiment: string, remove: () => Promise<void>) {
+      discarded.push(experiment);
+      await remove();
+    },
+  };
+  const parts = { platform: { files }, sqlite } as unknown as TabParts;
+  return { files, databases, discarded, sqlite, storage: new KeptStorage(parts, control as unknown as TabControl) };
+}
+
+describe("what a tab keeps", () => {
+  it("is listed with its sizes, damaged things too", async () => {
+    const { storage, files } = await tab();
+    const { updates } = calcConfig.train;
+    const size = runConfig.length + (await files.size("/runs/calc/checkpoints/step_2/state.json")) + 5000;
+    expect(await storage.list()).toEqual({
+      models: [{ name: "my model", path: "/models/my%20model", sizeBytes: 1002, inUse: false }],
+      runs: [
+        { experiment: "calc", update: 2, updates, sizeBytes: size, inUse: false },
+        { experiment: "clerk", update: null, updates: null, sizeBytes: 8, inUse: false },
+      ],
+      isDurable: true,
+    });
+  });
+
+  it("is nothing at first", async () => {
+    const parts = { platform: { files: memoryFiles() }, sqlite: { isDurable: false } } as unknown as TabParts;
+    const control = { shown: null, status: () => ({ phase: "idle", config: null }) } as unknown as TabControl;
+    expect(await new KeptStorage(parts, control).list()).toEqual({ models: [], runs: [], isDurable: false });
+  });
+
+  it("counts a database that cannot be read as nothing, and still deletes it", async () => {
+    const { storage, sqlite, databases } = await tab();
+    sqlite.sizeBytes = () => {
+      throw new Error("malformed");
+    };
+    expect((await storage.list()).runs[0]?.sizeBytes).toBeGreaterThan(0);
+    await storage.deleteRun("calc");
+    expect(databases.size).toBe(0);
+  });
+
+  it("is deleted: a model, and a run with its records", async () => {
+    const { storage, files, databases, discarded } = await tab();
+    await storage.deleteModel("my model");
+    await storage.deleteRun("calc");
+    await storage.deleteRun("clerk");
+    expect([await files.list("/models"), await files.list("/runs")]).toEqual([[], []]);
+    expect([databases.size, discarded]).toEqual([0, ["calc", "clerk"]]);
+    await expect(storage.deleteModel("my model")).rejects.toMatchObject({
+      code: "nothing_kept",
+      message: "Nothing is kept as my model.",
+    });
+    await expect(storage.deleteRun("calc")).rejects.toMatchObject({ code: "nothing_kept" });
+  });
+
+  it("is kept while a run needs it, and says so", async () => {
+    for (const phase of ["opening", "running", "paused", "stopping"] as const) {
+      const { storage, files } = await tab(phase);
+      const { models, runs } = await storage.list();
+      expect([models[0]?.inUse, runs.map(({ inUse }) => inUse)]).toEqual([true, [true, false]]);
+      await expect(storage.deleteModel("my model")).rejects.toMatchObject({
+        code: "run_phase",
+        message: `The run is ${phase}: it cannot lose its model.`,
+        do: "Stop it first.",
+      });
+      expect(await files.exists("/models/my%20model/config.json")).toBe(true);
+    }
+  });
+});
