@@ -104,7 +104,7 @@ export class RunFolder {
   /** Writes checkpoints/step_N completely or not at all: to a folder beside it, flushed, then renamed. */
   async writeCheckpoint(state: RunState, files: Readonly<Record<string, Uint8Array>>): Promise<string> {
     const target = this.at("checkpoints", `step_${state.update}`);
-    const part = `${target}.part`;
+    const part = this.partOf(state.update);
     await this.files.remove(part);
     for (const [name, bytes] of Object.entries(files)) await this.files.write(this.files.join(part, name), bytes);
     await this.files.write(this.files.join(part, "state.json"), `${JSON.stringify(state, null, 2)}\n`);
@@ -118,6 +118,7 @@ export class RunFolder {
     const steps = await this.checkpointSteps();
     for (const step of steps.slice(0, Math.max(0, steps.length - keep))) {
       await this.files.remove(this.at("checkpoints", `step_${step}`));
+      await this.files.remove(this.partOf(step));
     }
   }
 
@@ -128,7 +129,7 @@ export class RunFolder {
   async latestCheckpoint(): Promise<Checkpoint | null> {
     const step = (await this.checkpointSteps()).at(-1);
     if (step === undefined) return null;
-    const folder = this.at("checkpoints", `step_${step}`);
+    const folder = await this.folderOf(step);
     try {
       const state: unknown = JSON.parse(await this.files.readText(this.files.join(folder, "state.json")));
       if (isRunState(state)) return { folder, state };
@@ -141,6 +142,21 @@ export class RunFolder {
   /** True when there is a checkpoint, whole or not. */
   async hasCheckpoint(): Promise<boolean> {
     return (await this.checkpointSteps()).length > 0;
+  }
+
+  /** Where a checkpoint is written before it has its name. */
+  private partOf(step: number): string {
+    return this.at("checkpoints", `step_${step}.part`);
+  }
+
+  /**
+   * The folder with a step's checkpoint. A browser renames by copying: where that was cut off, the folder that was copied
+   * from is still there, and whole, since its state is written last.
+   */
+  private async folderOf(step: number): Promise<string> {
+    const part = this.partOf(step);
+    const isCutOff = await this.files.exists(this.files.join(part, "state.json"));
+    return isCutOff ? part : this.at("checkpoints", `step_${step}`);
   }
 
   private async checkpointSteps(): Promise<number[]> {

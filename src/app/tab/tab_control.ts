@@ -1,5 +1,5 @@
 import { createApp } from "../../../gateway/app.ts";
-import { asLeydenError } from "../../core/errors.ts";
+import { asLeydenError, FormatError } from "../../core/errors.ts";
 import { freshRunState, RunFolder } from "../../experiment/run_folder.ts";
 import type { ExperimentConfig } from "../../schema/experiment.ts";
 import {
@@ -21,6 +21,14 @@ import { runFolderOf, storePathOf } from "./tab_places.ts";
 import { KeptRecord, type TabRecord } from "./tab_record.ts";
 import { runParts, type TabParts, TabRun, type TabWork, workInTab } from "./tab_run.ts";
 import { openTabStore } from "./tab_run_host.ts";
+
+/** What is there of the last run when none is at work. */
+interface LeftRun {
+  readonly experiment: TabExperiment | null;
+  readonly config: ExperimentConfig | null;
+  readonly viewed: Store | null;
+  readonly rest: RunStatus;
+}
 
 /** The runs of a tab, one at a time: started, steered, looked at when they are over, and found again after a reload. */
 export class TabControl implements RunControl {
@@ -218,30 +226,51 @@ export class TabControl implements RunControl {
     const { files } = this.parts.platform;
     const path = new RunFolder(files, runFolderOf(id)).at("config.json");
     if (!(await files.exists(path))) return null;
-    return JSON.parse(await files.readText(path)) as ExperimentConfig;
+    try {
+      return JSON.parse(await files.readText(path)) as ExperimentConfig;
+    } catch (cause) {
+      const fix = { do: "Delete the run in the section Model, or start a new one.", cause };
+      throw new FormatError("run_config", `The configuration of the run of ${id} cannot be read.`, fix);
+    }
   }
 
   /** Serves what the last run left, without a model: the studio shows it, and it can be resumed. */
   private async look(status?: RunStatus): Promise<void> {
     const { parts } = this;
-    const { platform, sqlite, key, page, say } = parts;
-    const record = this.record.value;
-    const experiment = record === null ? null : tabExperiment(record.experiment);
-    const config = experiment === null ? null : await this.keptConfig(experiment);
-    const hasStore = experiment !== null && sqlite.exists(storePathOf(experiment.id));
-    this.viewed = hasStore ? await openTabStore(platform, sqlite, storePathOf(experiment.id)) : null;
+    const { platform, key, page, say } = parts;
+    const { experiment, config, viewed, rest } = await this.leftRun();
+    this.viewed = viewed;
     const shown = experiment === null || config === null ? null : runParts(parts, this, experiment, config);
-    const store = this.viewed ?? new MemoryStore();
+    const store = viewed ?? new MemoryStore();
     const { clock, entropy } = platform;
     const report = (fault: unknown): void => say(`gateway: ${asLeydenError(fault).message}`);
     const view = shown === null ? { control: this, page } : shown(store);
     parts.use(createApp({ store, model: null, clock, entropy, config: { key }, report, ...view }));
-    if (status === undefined) this.rest = await this.restOf(experiment, config);
+    if (status === undefined) this.rest = rest;
     this.tell();
   }
 
-  private async restOf(experiment: TabExperiment | null, config: ExperimentConfig | null): Promise<RunStatus> {
-    if (experiment === null || config === null) return idleRun;
+  /** What the last run left; of one that cannot be read only why, so that the page opens and it can be deleted there. */
+  private async leftRun(): Promise<LeftRun> {
+    const nothing = { experiment: null, config: null, viewed: null, rest: idleRun };
+    const record = this.record.value;
+    if (record === null) return nothing;
+    const { platform, sqlite } = this.parts;
+    try {
+      const experiment = tabExperiment(record.experiment);
+      const config = await this.keptConfig(experiment);
+      const rest = await this.restOf(experiment, config);
+      const path = storePathOf(experiment.id);
+      const viewed = sqlite.exists(path) ? await openTabStore(platform, sqlite, path) : null;
+      return { experiment, config, viewed, rest };
+    } catch (thrown) {
+      const error = asLeydenError(thrown).toJSON();
+      return { ...nothing, rest: { ...idleRun, phase: "failed", experiment: record.experiment, error } };
+    }
+  }
+
+  private async restOf(experiment: TabExperiment, config: ExperimentConfig | null): Promise<RunStatus> {
+    if (config === null) return idleRun;
     const folder = new RunFolder(this.parts.platform.files, runFolderOf(experiment.id));
     const { update, version } = (await folder.latestCheckpoint())?.state ?? freshRunState;
     const { updates } = config.train;

@@ -1,5 +1,6 @@
 // A tab's runs with everything but the model: what a run leaves open, what a reload finds, and whose place a run takes.
 import { describe, expect, it } from "vitest";
+import type { TabControl } from "../../../src/app/tab/tab_control.ts";
 import { lessonExperimentId } from "../../../src/schema/lesson.ts";
 import { idleRun } from "../../../src/schema/run_control.ts";
 import { FakeTab } from "./fake_tab.ts";
@@ -115,6 +116,83 @@ describe("a reload of a tab", () => {
     void control.step();
     await expect(control.step()).rejects.toThrow("The run is running: it cannot take one step.");
     expect(await tab.record()).toEqual(before);
+  });
+});
+
+describe("a run that cannot be read", () => {
+  /** A page that opens over a finished run of calc of which one file was torn. */
+  async function opened(path: string): Promise<{ tab: FakeTab; control: TabControl }> {
+    const tab = new FakeTab();
+    await (await tab.open()).control.start(calc);
+    await tab.until("finished");
+    await tab.files.write(path, "torn");
+    return { tab, control: (await tab.open()).control };
+  }
+
+  it("keeps no page from opening, which says what is wrong", async () => {
+    const damaged = await opened("/runs/calc/checkpoints/step_2/state.json");
+    expect(damaged.control.status()).toMatchObject({
+      phase: "failed",
+      experiment: "calc",
+      error: { code: "checkpoint_damaged" },
+    });
+    const torn = await opened("/runs/calc/config.json");
+    expect(torn.control.status().error).toEqual({
+      code: "run_config",
+      message: "The configuration of the run of calc cannot be read.",
+      do: "Delete the run in the section Model, or start a new one.",
+    });
+    const tab = new FakeTab();
+    const record = { format: 1, experiment: "of long ago", overrides: {}, reward: "", isRunning: true };
+    await tab.files.write("/tab.json", JSON.stringify(record));
+    const { control } = await tab.open();
+    await control.goOn();
+    expect(control.status()).toMatchObject({ phase: "failed", experiment: "of long ago", error: { code: "config" } });
+  });
+
+  it("is deleted, or another one is started in its place", async () => {
+    const { tab, control } = await opened("/runs/calc/config.json");
+    await control.discard("calc", () => tab.files.remove("/runs/calc"));
+    expect(control.status()).toEqual(idleRun);
+    expect((await tab.open()).control.status()).toEqual(idleRun);
+    const other = await opened("/runs/calc/checkpoints/step_2/state.json");
+    await other.control.start(calc);
+    await other.tab.until("finished");
+    expect(other.control.status()).toMatchObject({ phase: "finished", update: 2, error: null });
+  });
+});
+
+describe("a run that is kept", () => {
+  it("is not deleted while it is at work; another one is, and leaves it where it is", async () => {
+    const tab = new FakeTab();
+    const { control } = await tab.open();
+    await control.start({ ...calc, paused: true });
+    await expect(control.discard("calc", async () => {})).rejects.toMatchObject({
+      code: "run_phase",
+      message: "The run is paused: it cannot be deleted.",
+      do: "Stop it first.",
+    });
+    let isDeleted = false;
+    await control.discard("clerk", async () => {
+      isDeleted = true;
+    });
+    expect([isDeleted, control.status().phase]).toEqual([true, "paused"]);
+    await control.stop();
+    await control.discard("calc", () => tab.files.remove("/runs/calc"));
+    expect([control.status(), control.shown]).toEqual([idleRun, null]);
+  });
+
+  it("is shown as it is when the one that was to take its place did not fit", async () => {
+    const tab = new FakeTab();
+    const { control } = await tab.open();
+    await control.start(calc);
+    await tab.until("finished");
+    const record = { format: 1 as const, experiment: "clerk", overrides: {}, reward: "", isRunning: false };
+    const place = async () => {
+      throw new TypeError("full");
+    };
+    await expect(control.adopt(record, place)).rejects.toThrow("full");
+    expect(control.status()).toMatchObject({ phase: "finished", experiment: "calc", update: 2 });
   });
 });
 
