@@ -7,9 +7,9 @@ const device = ["test/device/**/*.test.ts", "test/ops/**/*.test.ts"];
 const deviceNode = ["test/node/**/*.test.ts"];
 /** Tests of a device without its optional features; they and the tests below run with those features off. */
 const bare = ["test/bare/**/*.test.ts"];
-/** The kernels that features choose, and what is made of them: every other kernel is the same without. */
+/** What chooses its kernels by features, and what is made of it: every other kernel is the same without. */
 const bareInBrowser = [
-  "test/ops/{attention,lora,matmul,packed_weights,sample,shaders}.test.ts",
+  "test/ops/{attention,packed_weights,sample,shaders}.test.ts",
   "test/device/{frozen_weights,inference,lora,model_forward,train_gradients,train_steps,tree_gradients}.test.ts",
 ];
 const withoutFeatures = { LEYDEN_GPU_DISABLE: "subgroups,shader-f16,timestamp-query" };
