@@ -1,10 +1,21 @@
 import { useEffect, useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
+import type { ExperimentChoice } from "../../schema/run_control.ts";
 import type { TabHost } from "../tab/tab_host.ts";
+import { ConfirmDialog } from "./confirm_dialog.tsx";
 import { FileButton } from "./drop_area.tsx";
 import type { DroppedFolder } from "./dropped_files.ts";
+import { experimentText } from "./experiment_text.ts";
 import type { PanelProps } from "./model_page.tsx";
 import { offerDownload } from "./offer_download.ts";
+
+/** A checkpoint that waits for a yes, since it would take a kept run's place. */
+interface DoubtedCheckpoint {
+  readonly name: string;
+  readonly zip: Uint8Array;
+  readonly update: number;
+  readonly replaced: ExperimentChoice;
+}
 
 /** Whether the run that is shown has a checkpoint, as far as is known; asked again whenever the run has changed. */
 function useHasCheckpoint(tab: TabHost): boolean {
@@ -29,21 +40,30 @@ function useHasCheckpoint(tab: TabHost): boolean {
 }
 
 /** Takes the newest checkpoint out of the tab, and brings one in. */
-export function CheckpointPanel({ say, busy, tab, work, changed }: PanelProps): JSX.Element {
+export function CheckpointPanel({ say, busy, tab, choices, work, changed }: PanelProps): JSX.Element {
   const isKept = useHasCheckpoint(tab);
+  const [doubted, setDoubted] = useState<DoubtedCheckpoint | null>(null);
   const save = (): Promise<void> =>
     work(say("loading"), async () => {
       const archive = await tab.exportCheckpoint();
       offerDownload(archive);
       return say("model.done", { name: archive.name });
     });
+  const take = async (name: string, zip: Uint8Array): Promise<string> => {
+    await tab.importCheckpoint(zip);
+    changed();
+    return say("model.done", { name });
+  };
   const bring = (chosen: DroppedFolder | Promise<DroppedFolder>): Promise<void> =>
     work(say("loading"), async () => {
       const [only] = (await chosen).files;
       if (only === undefined) return say("model.noFolder");
-      await tab.importCheckpoint(new Uint8Array(await only.file.arrayBuffer()));
-      changed();
-      return say("model.done", { name: only.path });
+      const zip = new Uint8Array(await only.file.arrayBuffer());
+      const { experiment, update } = await tab.arrivingCheckpoint(zip);
+      const replaced = choices.find(({ id, resumable }) => id === experiment && resumable);
+      if (replaced === undefined) return take(only.path, zip);
+      setDoubted({ name: only.path, zip, update, replaced });
+      return "";
     });
   return (
     <section class="pg-panel" aria-labelledby="pg-checkpoints">
@@ -67,6 +87,21 @@ export function CheckpointPanel({ say, busy, tab, work, changed }: PanelProps): 
       )}
       <p class="pg-hint">{say("model.exportHint")}</p>
       <p class="pg-hint">{say("model.importHint")}</p>
+      {doubted && (
+        <ConfirmDialog
+          title={say("model.replaceTitle", {
+            title: experimentText(say, doubted.replaced, "title"),
+            update: doubted.update,
+          })}
+          text={say("runs.replaces")}
+          yes={say("runs.replace")}
+          no={say("runs.leave")}
+          answer={(yes) => {
+            setDoubted(null);
+            if (yes) void work(say("loading"), () => take(doubted.name, doubted.zip));
+          }}
+        />
+      )}
     </section>
   );
 }

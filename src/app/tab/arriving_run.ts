@@ -15,6 +15,14 @@ export interface ArrivingRun {
   readonly updates: number;
 }
 
+/** A checkpoint that a person brings, as far as its archive tells. */
+export interface ArrivingCheckpoint {
+  /** Id of the experiment in whose place it comes. */
+  readonly experiment: string;
+  /** Updates finished. */
+  readonly update: number;
+}
+
 /** What the agents of a configuration are, and what they are given. */
 function agentOf({ task, rollout }: ExperimentConfig): string {
   const [program = "", script = ""] = rollout.command;

@@ -3,7 +3,7 @@ import { FormatError } from "../../core/errors.ts";
 import { RunFolder } from "../../experiment/run_folder.ts";
 import type { Files } from "../../schema/files.ts";
 import { isAlive, RunPhaseError } from "../../schema/run_control.ts";
-import { type ArrivingRun, arrivingRun, runConfigOf } from "./arriving_run.ts";
+import { type ArrivingCheckpoint, type ArrivingRun, arrivingRun, runConfigOf } from "./arriving_run.ts";
 import { tabExperiment } from "./experiments.ts";
 import {
   bytesOf,
@@ -79,17 +79,15 @@ export class RunTransfer {
     return { name: `${about.experiment}_step_${checkpoint.state.update}.zip`, zip: zipped(folder) };
   }
 
+  /** What a checkpoint's archive tells, before it is brought in. @throws as importCheckpoint */
+  async arrivingCheckpoint(zip: Uint8Array): Promise<ArrivingCheckpoint> {
+    const { record, update } = await exportedCheckpoint(zip);
+    return { experiment: record.experiment, update };
+  }
+
   /** Puts an exported checkpoint in its run's place. @throws FormatError "zip", "tab_record", "checkpoint_damaged" */
   async importCheckpoint(zip: Uint8Array): Promise<void> {
-    const folder = unzipped(zip);
-    if (Object.keys(folder).some((path) => path.startsWith("checkpoints/"))) {
-      throw new FormatError("tab_record", "The archive holds a whole run, not one checkpoint.", {
-        do: 'Bring it with "Import a run".',
-      });
-    }
-    const { [recordName]: about, [runConfigName]: config, ...checkpoint } = folder;
-    const record = parseRecord(await textOf(about), recordName);
-    const { update } = stateOf(await textOf(checkpoint["state.json"]));
+    const { record, update, config, checkpoint } = await exportedCheckpoint(zip);
     const inRun = Object.entries(checkpoint).map(([path, file]): [string, Folder[string]] => [
       `checkpoints/step_${update}/${path}`,
       file,
@@ -168,6 +166,21 @@ export class RunTransfer {
       throw thrown;
     }
   }
+}
+
+/** What is in a checkpoint's archive. @throws FormatError "zip", "tab_record", "checkpoint_damaged" */
+async function exportedCheckpoint(
+  zip: Uint8Array,
+): Promise<{ record: TabRecord; update: number; config: Folder[string] | undefined; checkpoint: Folder }> {
+  const folder = unzipped(zip);
+  if (Object.keys(folder).some((path) => path.startsWith("checkpoints/"))) {
+    throw new FormatError("tab_record", "The archive holds a whole run, not one checkpoint.", {
+      do: 'Bring it with "Import a run".',
+    });
+  }
+  const { [recordName]: about, [runConfigName]: config, ...checkpoint } = folder;
+  const record = parseRecord(await textOf(about), recordName);
+  return { record, config, checkpoint, ...stateOf(await textOf(checkpoint["state.json"])) };
 }
 
 /** A record as another tab takes it up: nothing is at work, and a lesson's run is one of its experiment. */

@@ -4,7 +4,7 @@ import { asLeydenError, EnvironmentError, LeydenError } from "../../core/errors.
 import type { PageAssets } from "../../schema/page_assets.ts";
 import type { WorkerHandle } from "../../schema/platform.ts";
 import type { RunFault, RunStatus } from "../../schema/run_control.ts";
-import type { ArrivingRun } from "./arriving_run.ts";
+import type { ArrivingCheckpoint, ArrivingRun } from "./arriving_run.ts";
 import type { KeptThings } from "./kept_storage.ts";
 import { linkServiceWorker, type ServiceWorkerLink } from "./service_worker_link.ts";
 import type { AgentWay, TabArchive, TabAsk, TabCalls, TabFile, TabOpen, TabReport } from "./tab_messages.ts";
@@ -52,6 +52,8 @@ export interface TabHost {
   hasCheckpoint(): Promise<boolean>;
   /** The newest checkpoint of the run that is shown, a Hugging Face folder. @throws FormatError "no_checkpoint" */
   exportCheckpoint(): Promise<TabArchive>;
+  /** What a checkpoint that a tab exported tells. @throws FormatError when it is none */
+  arrivingCheckpoint(zip: Uint8Array): Promise<ArrivingCheckpoint>;
   /** Puts a checkpoint that a tab exported in its run's place, to be resumed. @throws FormatError */
   importCheckpoint(zip: Uint8Array): Promise<void>;
   /** The whole folder of the run that is shown, store included, as `leyden train --resume` takes it. */
@@ -176,6 +178,10 @@ class TabPage implements TabHost {
 
   exportCheckpoint(): Promise<TabArchive> {
     return this.call("exportCheckpoint");
+  }
+
+  arrivingCheckpoint(zip: Uint8Array): Promise<ArrivingCheckpoint> {
+    return this.call("arrivingCheckpoint", zip);
   }
 
   async importCheckpoint(zip: Uint8Array): Promise<void> {

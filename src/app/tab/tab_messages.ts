@@ -1,7 +1,7 @@
 /** What passes between the page and the host worker of its tab. */
 import type { PageAssets } from "../../schema/page_assets.ts";
 import type { RunFault, RunStatus } from "../../schema/run_control.ts";
-import type { ArrivingRun } from "./arriving_run.ts";
+import type { ArrivingCheckpoint, ArrivingRun } from "./arriving_run.ts";
 import type { KeptThings } from "./kept_storage.ts";
 
 /** How agents reach the gateway: their fetch is answered, or their requests go to the service worker. */
@@ -38,6 +38,7 @@ export interface TabCalls {
   importModel: { args: readonly [name: string, files: readonly TabFile[]]; result: string };
   hasCheckpoint: { args: readonly []; result: boolean };
   exportCheckpoint: { args: readonly []; result: TabArchive };
+  arrivingCheckpoint: { args: readonly [zip: Uint8Array]; result: ArrivingCheckpoint };
   importCheckpoint: { args: readonly [zip: Uint8Array]; result: null };
   exportRun: { args: readonly []; result: TabArchive };
   arrivingRun: { args: readonly [files: readonly TabFile[]]; result: ArrivingRun };

@@ -89,6 +89,7 @@ function callsOf(control: TabControl, transfer: RunTransfer, storage: KeptStorag
     importModel: (name, files) => transfer.importModel(name, files),
     hasCheckpoint: () => transfer.hasCheckpoint(),
     exportCheckpoint: () => transfer.exportCheckpoint(),
+    arrivingCheckpoint: (zip) => transfer.arrivingCheckpoint(zip),
     importCheckpoint: (zip) => nothing(transfer.importCheckpoint(zip)),
     exportRun: () => transfer.exportRun(),
     arrivingRun: (files) => transfer.arrivingRun(files),

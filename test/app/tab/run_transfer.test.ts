@@ -79,6 +79,8 @@ describe("transfers of a tab", () => {
     ]);
     const to = tab(null);
     await to.files.write("/runs/calc/old.txt", "of another run");
+    expect(await to.transfer.arrivingCheckpoint(zip)).toEqual({ experiment: "calc", update: 2 });
+    expect(to.adopted).toEqual([]);
     await to.transfer.importCheckpoint(zip);
     expect(to.adopted).toEqual([{ ...record, isRunning: false }]);
     expect(await to.files.readText("/runs/calc/config.json")).toBe(runConfig);
