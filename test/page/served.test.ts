@@ -23,6 +23,7 @@ const updates = 500;
 let folder = "";
 let run = "";
 let train: LeydenProcess;
+let studio: LeydenProcess;
 let browser: Browser;
 let context: BrowserContext;
 let complaints: string[];
@@ -38,6 +39,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await train?.kill();
+  await studio?.kill();
   await browser?.close();
   await rm(folder, { recursive: true, force: true });
 });
@@ -165,7 +167,7 @@ describe("a run on Node", () => {
 describe("the folder that it leaves", () => {
   it("opens in leyden studio: overview, rollouts, and one of them with its calls", async () => {
     await train.ended;
-    const studio = startLeyden("studio", run);
+    studio = startLeyden("studio", run);
     const page = await context.newPage();
     await page.goto((await studio.studio).href);
     await page.getByRole("img", { name: /^Reward/ }).waitFor();
