@@ -8,6 +8,7 @@ import { parseConfig } from "../../src/experiment/config.ts";
 import { parseHfConfig } from "../../src/io/hf_config.ts";
 import { familyOf } from "../../src/model/families/registry.ts";
 import { initialTensors } from "../../src/model/initialize.ts";
+import { memoryWeights } from "../../src/model/memory_weights.ts";
 import { ChatFormat } from "../../src/text/chat_format.ts";
 import { itShared } from "../shared.ts";
 
@@ -22,6 +23,11 @@ function rewardsOf(prompt: string, reply: string): number[] {
 }
 
 const total = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);
+
+function momentsOf(values: Float32Array): { mean: number; deviation: number } {
+  const mean = total([...values]) / values.length;
+  return { mean, deviation: Math.sqrt(total([...values].map((v) => (v - mean) ** 2)) / values.length) };
+}
 
 describe("digit completion", () => {
   it("continues the sequence modulo 9", () => {
@@ -109,15 +115,34 @@ describe("digit completion", () => {
     expect(a).toEqual(b);
   });
 
+  itShared("starts as upstream's weights do, tensor by tensor", "assets/verl-arithmetic-sequence", async (assets) => {
+    const theirs = await memoryWeights("theirs", readFileSync(`${assets}/model.safetensors`));
+    const parsed = parseHfConfig(json("model/config.json"));
+    const family = familyOf(parsed);
+    const tensors = [...initialTensors(family, family.describe(parsed), { seed: 1 })];
+    expect(tensors.map(({ name }) => name).sort()).toEqual([...theirs.names].sort());
+    for (const { name, shape, values } of tensors) {
+      expect([name, shape]).toEqual([name, theirs.entry(name).shape]);
+      const [own, upstream] = [momentsOf(values), momentsOf(await theirs.read(name))];
+      // Of n normal draws the mean is off by deviation / sqrt(n), the deviation by that / sqrt(2); five times the noise of
+      // both samples, and the rounding of upstream's bfloat16.
+      const noise = (5 * Math.SQRT2 * 0.02) / Math.sqrt(values.length);
+      const isNorm = name.includes("norm");
+      expect(Math.abs(own.mean - upstream.mean), `${name}: mean`).toBeLessThanOrEqual(isNorm ? 0 : noise);
+      expect(Math.abs(own.deviation - upstream.deviation), `${name}: deviation`).toBeLessThanOrEqual(
+        isNorm ? 0 : noise / Math.SQRT2 + 0.02 / 256,
+      );
+    }
+  });
+
   it("starts from random weights of a seed: 795,776 numbers, normal with deviation 0.02, norms 1", () => {
     const parsed = parseHfConfig(json("model/config.json"));
     const family = familyOf(parsed);
     const tensors = [...initialTensors(family, family.describe(parsed), { seed: 1 })];
     expect(tensors.reduce((n, t) => n + t.values.length, 0)).toBe(795_776);
     for (const { name, values } of tensors) {
-      const mean = total([...values]) / values.length;
       if (name.includes("norm")) expect([name, new Set(values)]).toEqual([name, new Set([1])]);
-      else expect(Math.sqrt(total([...values].map((v) => (v - mean) ** 2)) / values.length)).toBeCloseTo(0.02, 2);
+      else expect(momentsOf(values).deviation).toBeCloseTo(0.02, 2);
     }
   });
 });
