@@ -19,8 +19,8 @@ import type { DevicePolicy } from "../../src/schedule/device_schedule.ts";
 import { GroupSchedule } from "../../src/schedule/group_schedule.ts";
 import type { ExperimentConfig, ExperimentInput } from "../../src/schema/experiment.ts";
 import { qwen3Config } from "../model/configs.ts";
+import { testDevice } from "../ops/opcheck.ts";
 import { call, group, rollout } from "../rl/groups.ts";
-import { openTestDevice } from "../runtime/gpu.ts";
 import { StoreWithAgents, type ToolTime } from "./small_agents.ts";
 
 const clock = { now: () => 0, monotonic: () => performance.now(), sleep: async () => {} };
@@ -28,17 +28,19 @@ const vocabulary = 40;
 
 async function openEngine(policy: DevicePolicy): Promise<LocalEngine> {
   const options = { ...engineDefaults, modelFolder: "", kvTokens: 1024, maxSequences: 8, microBatchTokens: 64 };
-  const device = await openTestDevice();
+  const device = await testDevice();
   const model = Model.initialize(device, parseHfConfig(qwen3Config), { seed: 5, std: 0.3 });
   const parts = new ModelParts({ model, options, clock, decodeText: () => "" });
+  // The engines of this file share a device, and what is compiled for it.
+  parts.dispose = () => model.dispose();
   return LocalEngine.open({ open: async () => parts, clock, limits: options, version: 0, faults: [], policy });
 }
 
 function configOf(schedule: NonNullable<ExperimentInput["schedule"]>): ExperimentConfig {
   return parseConfig({
     ...{ model: { path: "m" }, task: { dataset: "d" }, rollout: { command: ["c"] }, schedule },
-    train: { updates: 3, tasksPerUpdate: 2, groupSize: 3, learningRate: 1e-2, microBatchTokens: 64 },
-    store: { kind: "memory", checkpointEvery: 3 },
+    train: { updates: 2, tasksPerUpdate: 2, groupSize: 3, learningRate: 1e-2, microBatchTokens: 64 },
+    store: { kind: "memory", checkpointEvery: 2 },
   });
 }
 
@@ -112,7 +114,7 @@ describe("a schedule", () => {
     const late: ToolTime = (id, i) => (id.charCodeAt(6) + 3 * i + id.length) % 5;
     const sync = await runOf(configOf({ mode: "sync" }), drain, late);
     const other = await runOf(configOf({ ...interleaved, maxAge: 0 }), keep, (id, i) => 4 - late(id, i));
-    expect(sync.said).toHaveLength(3 * 2 * 3 * 2);
+    expect(sync.said).toHaveLength(2 * 2 * 3 * 2);
     expect(sync.learnt.every(([, norm]) => Number(norm) > 0)).toBe(true);
     expect(other).toEqual(sync);
   });
@@ -123,17 +125,10 @@ describe("a schedule", () => {
     for (const order of [
       [d, c, b, a],
       [b, d, a, c],
-      [c, a, d, b],
     ]) {
       expect(await weightsFinishing(order)).toBe(expected);
     }
     // The sum does depend on the order.
-    const orders = [
-      [d, c, b, a],
-      [b, d, a, c],
-    ];
-    const others = [];
-    for (const order of orders) others.push(await weightsAfter((begin) => order.forEach(begin)));
-    expect(others.some((weights) => weights !== expected)).toBe(true);
+    expect(await weightsAfter((begin) => [d, c, b, a].forEach(begin))).not.toBe(expected);
   });
 });
