@@ -198,6 +198,20 @@ describe("a run that crashes at any write", () => {
   });
 });
 
+describe("a run's metrics", () => {
+  it.each([
+    [{ mode: "collocated" }, 0],
+    [{ mode: "interleaved" }, 1],
+    [{ mode: "interleaved", maxAge: 0 }, 0],
+  ] as const)("say whether gradients were computed as groups finished (%j: %i)", async (mode, early) => {
+    const done = await world(1, mode);
+    await live(done, new Fuse(Number.POSITIVE_INFINITY));
+    const lines = (await nodeFiles.readText(join(done.folder, "metrics.jsonl"))).trimEnd().split("\n");
+    const found = lines.map((line) => (JSON.parse(line) as Record<string, number>)["schedule/collects_early"]);
+    expect(found).toEqual([early, early, early, early]);
+  });
+});
+
 describe("a damaged checkpoint", () => {
   const damage: [string, (folder: string) => Promise<void>, RegExp][] = [
     ["no state", (f) => nodeFiles.remove(join(f, "state.json")), /has no readable state\.json/],
