@@ -8,6 +8,7 @@ import { seedKey } from "../core/rng.ts";
 import type { MetricsLine } from "../experiment/run_folder.ts";
 import { summarizeSuccess } from "../experiment/success.ts";
 import type { ExperimentConfig } from "../schema/experiment.ts";
+import { measureDigits } from "./digits_run.ts";
 import type { BenchContext, FactValue, Measurement, Suite } from "./suite.ts";
 
 /** A whole run: an example, how its rollouts become rows, and a seed. */
@@ -53,11 +54,14 @@ const largest = {
 /** Held-out success of the examples before and after training, from the tree and from linear rows. */
 export const examplesSuite: Suite = {
   name: "examples",
-  summary: "whole training runs of examples/vault and examples/team, on the tree and on linear rows, three seeds each",
-  choices: runs.map(({ name }) => name),
+  summary:
+    "whole training runs of examples/vault and examples/team, on the tree and on linear rows, three seeds each; only when named: digits",
+  choices: [...runs.map(({ name }) => name), "digits"],
   async *run(context) {
     const chosen = runs.filter(({ name }) => context.only.length === 0 || context.only.includes(name));
     for (const run of chosen) yield await measure(context, run);
+    // Hours on a software adapter.
+    if (context.only.includes("digits")) yield await measureDigits(context);
   },
 };
 

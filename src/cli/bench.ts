@@ -27,7 +27,11 @@ export const command: Command = {
     repeats: { kind: "integer", value: "N", summary: "Samples of each measurement.", fallback: 7, min: 1 },
     seconds: { kind: "integer", value: "N", summary: "How long the suite load runs.", fallback: 60, min: 3 },
     only: { kind: "list", value: "NAME", summary: "Work or library of the suite peers to measure; may be repeated." },
-    state: { kind: "text", value: "FOLDER", summary: "Where async keeps finished pieces; the same folder goes on." },
+    state: {
+      kind: "text",
+      value: "FOLDER",
+      summary: "Where async and digits keep what is done; the same folder goes on.",
+    },
     profile: { kind: "flag", summary: "Measure each kernel of the suite step on its own, too." },
     tune: { kind: "flag", summary: "Let the suite matmul choose kernels for this adapter, and keep them." },
     record: { kind: "flag", summary: "Append the results to test/bench/results.jsonl of the clone." },
