@@ -130,26 +130,33 @@ function GroupRow({ rollout, after, most, advance }: RowProps): JSX.Element {
   const { say, language } = useStudio();
   const note =
     rollout.filled === null ? rollout.excluded : say("group.filled", { value: numberText(rollout.filled, language) });
+  const isChanged = after !== null && after.reward !== rollout.reward;
+  // Cells have keys, so that the field keeps what was typed when a column comes before it.
   return (
     <tr>
-      <th scope="row">
+      <th key="id" scope="row">
         <a href={hrefTo(["rollouts", rollout.id])}>{rollout.id}</a>
       </th>
-      <td>
+      <td key="reward">
         <RewardMark reward={rollout.reward} language={language} />
+        {isChanged ? <b class="st-reward-after"> → {numberText(after.reward, language, 3)}</b> : null}
       </td>
-      <td class="st-numeric">{numberText(rollout.baseline, language)}</td>
-      <td>
+      <td key="baseline" class="st-numeric">
+        {numberText(rollout.baseline, language)}
+      </td>
+      <td key="advantage">
         <AdvantageBar value={rollout.advantage} most={most} />
       </td>
       {after === null ? null : (
-        <td>
+        <td key="after">
           <AdvantageBar value={after.advantage} most={most} />
         </td>
       )}
-      <td class="st-numeric">{numberText(rollout.tokens, language)}</td>
-      <td>{note ?? ""}</td>
-      <td>{advance === null ? null : <RewardField rollout={rollout} advance={advance} />}</td>
+      <td key="tokens" class="st-numeric">
+        {numberText(rollout.tokens, language)}
+      </td>
+      <td key="note">{note ?? ""}</td>
+      <td key="edit">{advance === null ? null : <RewardField rollout={rollout} advance={advance} />}</td>
     </tr>
   );
 }

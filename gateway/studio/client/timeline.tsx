@@ -78,7 +78,7 @@ function WorkLegend(): JSX.Element {
   const { say } = useStudio();
   return (
     <p class="st-legend">
-      {works.map(([kind, color]) => (
+      {[...works, ["idle", "line"] as const].map(([kind, color]) => (
         <span key={kind} class="st-legend-entry">
           <span class="st-swatch" style={{ background: `var(--${color})` }} />
           {say(`work.${kind}`)}
@@ -153,7 +153,7 @@ function Place({ most, back, onMove }: { most: number; back: number; onMove(back
         min="0"
         max={String(Math.ceil(most))}
         step="1"
-        value={String(Math.round(most - back))}
+        value={String(back === 0 ? Math.ceil(most) : Math.round(most - back))}
         onInput={(event) => onMove(Math.max(0, most - Number((event.target as HTMLInputElement).value)))}
       />
     </label>

@@ -28,6 +28,7 @@ export class StudioBrowser {
     const context = await this.browser.newContext({
       viewport: { width: 1440, height: 900 },
       colorScheme: o.dark ? "dark" : "light",
+      locale: o.language === "ko" ? "ko-KR" : "en-US",
       acceptDownloads: true,
     });
     this.watch(context);

@@ -108,7 +108,7 @@ export async function serveStudio(groups: number): Promise<StudioSite> {
     await writeFile(join(folder, name, "metrics.jsonl"), recordedMetrics(updates, start, seed));
     await writeFile(
       join(folder, name, "config.json"),
-      JSON.stringify({ ...config, seed, train: { ...config.train, learningRate: 0.0004 * seed } }),
+      JSON.stringify({ ...config, seed, train: { ...config.train, learningRate: (4 * seed) / 10_000 } }),
     );
   }
   const lease = { owner: "studio-test" };

@@ -52,7 +52,11 @@ export function wordModel(reply: () => string, now: () => number): ServedModel {
   const engine = {
     info: async () => ({ adapter: "none", contextLength: 100_000, vocabSize: 50_000, version: 120 }),
     stats: async () => ({}),
-    timeline: async () => ({ spans: someSpans(now()), next: 0, dropped: 0 }),
+    // Nothing new is done after what the first question is told.
+    timeline: async (after: number) => {
+      const spans = after > 0 ? [] : someSpans(now());
+      return { spans, next: after + spans.length, dropped: 0 };
+    },
     async generate({ id, maxTokens }: GenerateRequest): Promise<GenerateResult> {
       const drawn = Int32Array.from([...encode(reply()), 0].slice(0, maxTokens));
       return {
