@@ -1,5 +1,6 @@
 // A run is the same run wherever it is made: with the same seeds on the same adapter a tab records the tokens that Node
-// records, and goes on with Node's run as Node does. Node takes the software adapter that Chromium brings.
+// records, whichever way its agents reach the gateway, and goes on with Node's run as Node does. Node takes the software
+// adapter that Chromium brings.
 import { execFile } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
@@ -37,8 +38,6 @@ beforeAll(async () => {
   site = await serveTab();
   context = await chromium.launchPersistentContext(join(folder, "profile"), launchOptions);
   page = await context.newPage();
-  await page.goto(site.url);
-  await openTabIn(page);
 });
 
 afterAll(async () => {
@@ -141,25 +140,59 @@ async function weightDistance(a: string, b: string): Promise<number> {
   return Math.sqrt(difference / norm);
 }
 
-describe.skipIf(!isTested)("a run in a tab and in Node", () => {
-  it("has the same token log", async () => {
-    const [node, tab] = [join(folder, "node"), join(folder, "tab")];
-    await trainInNode(node, 2);
-    await trainInTab(2, false);
-    await exportTo(tab);
-    const [ours, theirs] = [await tokenLog(tab), await tokenLog(node)];
-    expect([...ours.keys()]).toEqual([...theirs.keys()]);
-    expect(ours.size).toBeGreaterThan(30);
-    let worst = 0;
-    for (const [key, { promptIds, replyIds, versions, logprobs }] of theirs) {
-      const own = ours.get(key);
-      expect([own?.promptIds, own?.replyIds, own?.versions]).toEqual([promptIds, replyIds, versions]);
-      logprobs.forEach((value, i) => {
-        worst = Math.max(worst, Math.abs(value - (own?.logprobs[i] ?? Number.NaN)));
-      });
-    }
-    expect(worst).toBeLessThan(1e-4);
+/** Counts from now on what the service worker hands on to the tab's host. */
+async function countForwarded(): Promise<() => Promise<number>> {
+  expect(await page.evaluate(() => globalThis.tab.gatewayUrl)).toBe(`${site.url}gateway`);
+  const [worker] = context.serviceWorkers();
+  if (worker === undefined) throw new Error("The page has no service worker.");
+  await worker.evaluate(() => {
+    const scope = globalThis as unknown as { forwarded: number };
+    scope.forwarded = 0;
+    const post = MessagePort.prototype.postMessage;
+    MessagePort.prototype.postMessage = function (this: MessagePort, message: unknown, ...rest: unknown[]): void {
+      if ((message as { kind?: string }).kind === "http_request") scope.forwarded++;
+      Reflect.apply(post, this, [message, ...rest]);
+    };
   });
+  return () => worker.evaluate(() => (globalThis as unknown as { forwarded: number }).forwarded);
+}
+
+/** The tokens of two logs are the same, and their log-probabilities to 1e-4. */
+function expectSameLog(ours: Awaited<ReturnType<typeof tokenLog>>, theirs: typeof ours): void {
+  expect([...ours.keys()]).toEqual([...theirs.keys()]);
+  expect(ours.size).toBeGreaterThan(30);
+  let worst = 0;
+  for (const [key, { promptIds, replyIds, versions, logprobs }] of theirs) {
+    const own = ours.get(key);
+    expect([own?.promptIds, own?.replyIds, own?.versions]).toEqual([promptIds, replyIds, versions]);
+    logprobs.forEach((value, i) => {
+      worst = Math.max(worst, Math.abs(value - (own?.logprobs[i] ?? Number.NaN)));
+    });
+  }
+  expect(worst).toBeLessThan(1e-4);
+}
+
+describe.skipIf(!isTested)("a run in a tab and in Node", () => {
+  let log: Awaited<ReturnType<typeof tokenLog>>;
+  beforeAll(async () => {
+    await trainInNode(join(folder, "node"), 2);
+    log = await tokenLog(join(folder, "node"));
+  }, 120_000);
+
+  it.each(["service-worker", "fetch"] as const)(
+    "has the same token log with agents that call by %s",
+    async (agents) => {
+      await page.goto(site.url);
+      await openTabIn(page, { agents });
+      const forwarded = await countForwarded();
+      await trainInTab(2, false);
+      // An agent makes every call of the log, and posts or asks nothing else.
+      expect(await forwarded()).toBe(agents === "fetch" ? 0 : log.size);
+      const tab = join(folder, `tab_${agents}`);
+      await exportTo(tab);
+      expectSameLog(await tokenLog(tab), log);
+    },
+  );
 
   it("goes on in the tab as it does in Node", async () => {
     const [node, tab] = [join(folder, "node"), join(folder, "tab_on")];
