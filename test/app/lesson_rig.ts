@@ -58,6 +58,8 @@ export class FakeGateway {
   readonly asked: string[] = [];
   /** Without a model, tokens have no text. */
   hasModel = true;
+  /** False between two runs: what the last one left is closed, the next one not open. */
+  hasStore = true;
   private cursor = 0;
   private waiting: (() => void)[] = [];
 
@@ -95,13 +97,20 @@ export class FakeGateway {
   }
 
   private async changes(query: URLSearchParams): Promise<Response> {
+    if (!this.hasStore) return this.closed();
     const isNews = Number(query.get("after")) < 0 || query.get("known") !== knownStatus(this.status);
     if (!isNews && query.get("wait_seconds") !== "0") {
       await new Promise<void>((resolve) => {
         this.waiting.push(resolve);
       });
     }
+    if (!this.hasStore) return this.closed();
     return Response.json({ cursor: this.cursor, rollouts: [], updated: false, status: this.status });
+  }
+
+  private closed(): Response {
+    const error = { code: "store_closed", message: "The store is closed.", do: "Open it again." };
+    return Response.json({ error }, { status: 503 });
   }
 
   private control({ action, overrides = {} }: { action: string; overrides?: Record<string, unknown> }): Response {

@@ -45,7 +45,13 @@ describe("a lesson", () => {
     const second = openLesson(gateway, values);
     await expect.poll(activeKey(second)).toBe("faster");
     expect(second.view().answers).toEqual({ faster: "0.002" });
+    gateway.hasStore = false;
+    gateway.tire();
+    await new Promise((resolve) => setTimeout(resolve, 100));
     gateway.put("opening");
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    expect(second.view()).toMatchObject({ active: { key: "faster" }, fault: null });
+    gateway.hasStore = true;
     gateway.put("running", { update: 2 });
     await expect.poll(() => second.view().active).toMatchObject({ update: 2, updates: 3, lines: [{}, {}] });
     gateway.put("finished", { update: 3 });

@@ -22,6 +22,9 @@ export interface RunNews {
 /** Before anything is known. */
 export const noNews: RunNews = { cursor: -1, status: null };
 
+/** Pause between two questions while no store is open. */
+const betweenRunsMs = 300;
+
 /** The gateway's routes as lessons use them. Every method throws LeydenError with the code of the gateway's refusal. */
 export class LessonGateway {
   ask: Ask;
@@ -35,9 +38,16 @@ export class LessonGateway {
   }
 
   /** What is other than what is known: at once, or when something happens, at the latest after `seconds`. */
-  news({ cursor, status }: RunNews, seconds: number): Promise<RunNews> {
+  async news({ cursor, status }: RunNews, seconds: number): Promise<RunNews> {
     const known = `known=${knownStatus(status)}`;
-    return this.read(`/studio/api/changes?after=${cursor}&wait_seconds=${seconds}&${known}`);
+    try {
+      return await this.read(`/studio/api/changes?after=${cursor}&wait_seconds=${seconds}&${known}`);
+    } catch (thrown) {
+      if (!(thrown instanceof LeydenError) || thrown.code !== "store_closed") throw thrown;
+      // The tab has closed what the last run left, and the next one is still being opened: its status is there already.
+      await new Promise((resolve) => setTimeout(resolve, betweenRunsMs));
+      return { cursor: noNews.cursor, status: (await this.run()).status };
+    }
   }
 
   async control(request: ControlRequest): Promise<void> {

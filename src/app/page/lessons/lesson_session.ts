@@ -57,8 +57,8 @@ export const freshLesson: LessonState = {
 };
 
 const waitSeconds = 10;
-/** How long a run that a reload has cut off may take until it goes on. */
-const goOnSeconds = 5;
+/** How often a run that a reload has cut off is looked for, a second apart at most, until it goes on. */
+const goOnLooks = 6;
 const over: readonly RunStatus["phase"][] = ["finished", "stopped", "failed"];
 
 function runLost(): LeydenError {
@@ -204,9 +204,12 @@ export class LessonSession {
 
   /** True when a run that was cut off is at work again. */
   private async goesOn(): Promise<boolean> {
-    const news = await this.gateway.news(noNews, 0);
-    if (news.status?.phase !== "stopped") return true;
-    return (await this.gateway.news(news, goOnSeconds)).status?.phase !== "stopped";
+    let news = noNews;
+    for (let look = 0; look < goOnLooks; look++) {
+      news = await this.gateway.news(news, 1);
+      if (news.status?.phase !== "stopped") return true;
+    }
+    return false;
   }
 
   /** Follows a run that an earlier page has started. */
