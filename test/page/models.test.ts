@@ -128,6 +128,17 @@ describe("a model folder", () => {
     await rewardsOf(page, 1);
     await finished(page);
     expect((await takeCheckpoint(page)).name).toBe("clerk_step_2.zip");
+    // A kept run gives way to a yes alone.
+    for (const [answer, left] of [
+      ["Do not import it", "clerk_step_2.zip"],
+      ["Delete the kept run and import this one", "clerk_step_1.zip"],
+    ] as const) {
+      await page.getByLabel("Import a checkpoint").setInputFiles({ name, mimeType: "application/zip", buffer: zip });
+      const doubt = page.getByRole("alertdialog", { name: /import the checkpoint after update 1\?$/ });
+      await doubt.getByRole("button", { name: answer }).click();
+      await doubt.waitFor({ state: "detached" });
+      await expect.poll(async () => (await takeCheckpoint(page)).name, { timeout: 30_000 }).toBe(left);
+    }
   });
 
   it("is chosen with a button, and refused by name when it is none", async () => {
