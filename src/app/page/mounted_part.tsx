@@ -18,8 +18,10 @@ export function MountedPart({ load, version, loading, failed }: PartProps): JSX.
   useEffect(() => {
     let shown: { close(): void } | null = null;
     let gone = false;
-    const element = root.current;
-    if (element === null) return;
+    if (root.current === null) return;
+    // Of its own: a part that arrives after it was replaced must not draw into its successor.
+    const element = document.createElement("div");
+    root.current.append(element);
     setState("loading");
     load(element).then(
       (part) => {
@@ -37,7 +39,7 @@ export function MountedPart({ load, version, loading, failed }: PartProps): JSX.
     return () => {
       gone = true;
       shown?.close();
-      element.replaceChildren();
+      element.remove();
     };
   }, [version]);
   return (
