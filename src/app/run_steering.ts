@@ -4,6 +4,8 @@ import { RunGate } from "../experiment/run_gate.ts";
 import type { ExperimentConfig } from "../schema/experiment.ts";
 import {
   type ExperimentChoice,
+  isAlive,
+  isStoppable,
   type RunControl,
   type RunPhase,
   RunPhaseError,
@@ -22,8 +24,8 @@ export interface SteeredRun {
   readonly paused?: boolean;
 }
 
-/** Phases in which a loop is at work or waits to be. */
-const alive: readonly RunPhase[] = ["opening", "running", "paused"];
+/** True between a run's opening and its end: it can wait and go on. */
+const isOpen = (phase: RunPhase): boolean => phase === "running" || phase === "paused";
 
 /** One run as people steer it and as its host reports it. */
 export class RunSteering implements RunControl {
@@ -73,26 +75,26 @@ export class RunSteering implements RunControl {
   }
 
   async pause(): Promise<void> {
-    this.require(["running", "paused"], "be paused", "Pause it while it is running.");
+    this.require(isOpen(this.current.phase), "be paused", "Pause it while it is running.");
     await this.gate.pause();
     this.settle("paused");
   }
 
   async resume(): Promise<void> {
-    this.require(["paused", "running"], "go on", "Start it, or start it again with resume.");
+    this.require(isOpen(this.current.phase), "go on", "Start it, or start it again with resume.");
     this.gate.resume();
     this.settle("running");
   }
 
   async step(): Promise<void> {
-    this.require(["paused"], "take one step", "Pause it first.");
+    this.require(this.current.phase === "paused", "take one step", "Pause it first.");
     this.settle("running");
     await this.gate.step();
     this.settle("paused");
   }
 
   async stop(): Promise<void> {
-    this.require([...alive, "stopping"], "be stopped", "It has ended already.");
+    this.require(isAlive(this.current.phase), "be stopped", "It has ended already.");
     this.change({ phase: "stopping", modelOpen: false });
     this.stopping.abort();
     await this.end;
@@ -140,7 +142,7 @@ export class RunSteering implements RunControl {
 
   /** The phase after something that may have been overtaken by the run's end. */
   private settle(phase: RunPhase): void {
-    if (alive.includes(this.current.phase)) this.change({ phase });
+    if (isStoppable(this.current.phase)) this.change({ phase });
   }
 
   private change(part: Partial<RunStatus>): void {
@@ -148,9 +150,8 @@ export class RunSteering implements RunControl {
     for (const told of [...this.told]) told();
   }
 
-  /** @throws RunPhaseError when the run is in none of the phases */
-  private require(phases: readonly RunPhase[], asked: string, advice: string): void {
-    const { phase } = this.current;
-    if (!phases.includes(phase)) throw new RunPhaseError(asked, phase, advice);
+  /** @throws RunPhaseError when what is asked does not fit the phase */
+  private require(fits: boolean, asked: string, advice: string): void {
+    if (!fits) throw new RunPhaseError(asked, this.current.phase, advice);
   }
 }

@@ -23,6 +23,21 @@ export function isAlive(phase: RunPhase): boolean {
   return phase === "opening" || phase === "running" || phase === "paused" || phase === "stopping";
 }
 
+/** True while a run is alive and was not asked to stop. */
+export function isStoppable(phase: RunPhase): boolean {
+  return isAlive(phase) && phase !== "stopping";
+}
+
+/** True when a run has ended and shows what it left; one that never began has not. */
+export function isOver(phase: RunPhase): boolean {
+  return phase === "finished" || phase === "stopped" || phase === "failed";
+}
+
+/** True when nothing writes to a run's folder, so that it can be taken out whole: it waits, or is not alive. */
+export function isExportable(phase: RunPhase): boolean {
+  return phase === "paused" || !isAlive(phase);
+}
+
 /** Why a run failed, as LeydenError.toJSON gives it. */
 export interface RunFault {
   code: string;

@@ -1,9 +1,10 @@
 // Plan: a reload before, in and after a run; a run that went with the page; a run of somebody else's, and of another
 // lesson; a browser that keeps nothing; starting over.
 import { describe, expect, it } from "vitest";
-import type { LessonSession } from "../../src/app/page/lessons/lesson_session.ts";
+import { LessonMemory } from "../../src/app/page/lessons/lesson_memory.ts";
+import { LessonSession } from "../../src/app/page/lessons/lesson_session.ts";
 import { idleRun } from "../../src/schema/run_control.ts";
-import { choice, database, edit, experiment, FakeGateway, lesson, openLesson } from "./lesson_rig.ts";
+import { choice, configOf, database, edit, experiment, FakeGateway, lesson, openLesson } from "./lesson_rig.ts";
 
 const activeKey = (session: LessonSession) => () => session.view().active?.key ?? null;
 
@@ -128,6 +129,42 @@ describe("a lesson", () => {
     expect(second.view().latest).toBeNull();
   });
 
+  it("is not given the record of a run that began elsewhere between two looks at its own", async () => {
+    const [gateway, values] = [new FakeGateway(), database()];
+    const session = openLesson(gateway, values);
+    await expect.poll(() => session.view().isRestored).toBe(true);
+    const ran = session.answer(edit, "0.002");
+    await expect.poll(() => gateway.status.phase).toBe("running");
+    await expect.poll(() => session.view().active?.updates).toBe(3);
+    // Stopped there, and another one started at once: the page hears of both together.
+    gateway.put("running", { config: configOf({ "train.learningRate": 0.003 }), update: 1 });
+    await ran;
+    expect(session.view()).toMatchObject({ runs: {}, latest: null, fault: { code: "lesson_run_lost", key: "faster" } });
+    expect(session.view().verdicts.faster).toBeUndefined();
+    await expect.poll(() => session.view().other?.phase).toBe("running");
+    gateway.put("finished", { update: 3 });
+    await expect.poll(() => session.view().other).toBeNull();
+    expect(session.view().runs).toEqual({});
+  });
+
+  it("is not given the record of a run that began elsewhere while its own was being read", async () => {
+    const gateway = new FakeGateway();
+    const ask = gateway.ask;
+    const other = { experiment: "calc", update: 1, updates: 12 };
+    const replaced: FakeGateway["ask"] = async (path, init) => {
+      if (path.startsWith("/lesson/api/groups")) gateway.put("running", other);
+      return await ask(path, init);
+    };
+    const session = new LessonSession(lesson, replaced, new LessonMemory(database()));
+    await session.look();
+    const ran = session.run(experiment);
+    await expect.poll(() => gateway.status.phase).toBe("running");
+    gateway.put("finished", { update: 3 });
+    await ran;
+    expect(session.view()).toMatchObject({ runs: {}, fault: { code: "lesson_run_lost" } });
+    await expect.poll(() => session.view().other).toEqual({ phase: "running", update: 1, updates: 12 });
+  });
+
   it("says why a run was refused, and waits for the one that stands in its way", async () => {
     const gateway = new FakeGateway();
     const session = openLesson(gateway, database());
@@ -167,11 +204,31 @@ describe("a lesson", () => {
     gateway.put("finished", { update: 3 });
     await ran;
     await first.answer(choice, "harness");
+    await first.setTiny(true);
     await first.startOver();
-    expect(first.view()).toMatchObject({ runs: {}, answers: {}, verdicts: {}, latest: null });
+    expect(first.view()).toMatchObject({ runs: {}, answers: {}, verdicts: {}, latest: null, tiny: false });
     const second = openLesson(gateway, values);
+    await second.look();
     await expect.poll(() => second.view().isRestored).toBe(true);
-    expect(second.view()).toMatchObject({ runs: {}, answers: {}, verdicts: {}, active: null });
+    // The studio still shows the run, but it is nobody's any more.
+    await second.look();
+    expect(second.view()).toEqual(first.view());
+  });
+
+  it("started over leaves nothing of the one before in a browser whose storage is full", async () => {
+    const [gateway, kept] = [new FakeGateway(), database()];
+    const first = openLesson(gateway, kept);
+    await expect.poll(() => first.view().isRestored).toBe(true);
+    await first.answer(choice, "harness");
+    const full = { ...kept, set: () => Promise.reject(new Error("QuotaExceededError")) };
+    const second = openLesson(gateway, full);
+    await expect.poll(() => second.view().answers).toEqual({ who: "harness" });
+    await second.answer(choice, "model");
+    expect(second.view()).toMatchObject({ answers: { who: "model" }, isLasting: false });
+    await second.startOver();
+    const third = openLesson(gateway, full);
+    await expect.poll(() => third.view().isRestored).toBe(true);
+    expect(third.view()).toMatchObject({ answers: {}, verdicts: {}, runs: {} });
   });
 
   it("begins anew where an older page kept something else", async () => {

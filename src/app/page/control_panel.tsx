@@ -1,12 +1,18 @@
 import { useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
-import type { ControlRequest, ExperimentChoice, RunFault, RunStatus } from "../../schema/run_control.ts";
+import {
+  type ControlRequest,
+  type ExperimentChoice,
+  isAlive,
+  type RunFault,
+  type RunStatus,
+} from "../../schema/run_control.ts";
 import { ConfirmDialog } from "./confirm_dialog.tsx";
 import { FaultNotice } from "./environment.tsx";
 import { experimentText } from "./experiment_text.ts";
 import { RewardField } from "./reward_field.tsx";
 import { numberFields, startRequest, valueAt } from "./run_form.ts";
-import { isStartable, replacedRun, type SteerAction, takes } from "./run_offers.ts";
+import { replacedRun, type SteerAction, takes } from "./run_offers.ts";
 import type { Say, TextKey } from "./texts.ts";
 
 type Ask = (request: ControlRequest) => Promise<RunFault | null>;
@@ -68,7 +74,7 @@ export function ControlPanel({ say, status, choices, control }: ControlPanelProp
     else if (replaced === null) void send(request);
     else setDoubted({ request, replaced });
   };
-  const closed = busy || !isStartable(status.phase);
+  const closed = busy || isAlive(status.phase);
   return (
     <>
       <SettingsForm say={say} choices={choices} shown={status.experiment} closed={closed} ask={ask} />

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
-import { type ExperimentChoice, isAlive, type RunStatus } from "../../schema/run_control.ts";
+import { type ExperimentChoice, isAlive, isExportable, type RunStatus } from "../../schema/run_control.ts";
 import type { ArrivingRun } from "../tab/arriving_run.ts";
 import { DropArea, FileButton } from "./drop_area.tsx";
 import type { DroppedFolder } from "./dropped_files.ts";
@@ -19,7 +19,7 @@ interface Arrival {
 /** Why the run that is shown cannot be taken out; null when it can. */
 function obstacleOf({ phase, experiment }: RunStatus): TextKey | null {
   if (experiment === "") return "runs.nothing";
-  return isAlive(phase) && phase !== "paused" ? "runs.atWork" : null;
+  return isExportable(phase) ? null : "runs.atWork";
 }
 
 /** Takes a whole run out of the tab, and brings one in, such as `leyden train` makes it. */

@@ -1,5 +1,5 @@
 import { FormatError } from "../../core/errors.ts";
-import { parseConfig } from "../../experiment/config.ts";
+import { parseConfig, parseShape } from "../../experiment/config.ts";
 import { configChanges } from "../../experiment/config_changes.ts";
 import type { ExperimentConfig } from "../../schema/experiment.ts";
 import { offeredExperiments } from "./experiments.ts";
@@ -55,7 +55,7 @@ export async function runConfigOf(folder: Folder): Promise<ExperimentConfig> {
     throw new FormatError("run_folder", "The folder holds no run: it has no config.json.", advice);
   }
   try {
-    return parseConfig(JSON.parse(await textOf(folder["config.json"])));
+    return parseShape(JSON.parse(await textOf(folder["config.json"])));
   } catch (cause) {
     const message = "The folder holds no run: its config.json is no experiment's configuration.";
     throw new FormatError("run_folder", message, { ...advice, cause });

@@ -2,7 +2,7 @@ import { strToU8 } from "fflate";
 import { FormatError } from "../../core/errors.ts";
 import { RunFolder } from "../../experiment/run_folder.ts";
 import type { Files } from "../../schema/files.ts";
-import { isAlive, RunPhaseError } from "../../schema/run_control.ts";
+import { isExportable, RunPhaseError } from "../../schema/run_control.ts";
 import { type ArrivingCheckpoint, type ArrivingRun, arrivingRun, runConfigOf } from "./arriving_run.ts";
 import { tabExperiment } from "./experiments.ts";
 import {
@@ -103,7 +103,7 @@ export class RunTransfer {
   async exportRun(): Promise<TabArchive> {
     const { experiment } = this.shown();
     const { phase } = this.control.status();
-    if (isAlive(phase) && phase !== "paused") throw new RunPhaseError("be exported", phase, "Pause it first.");
+    if (!isExportable(phase)) throw new RunPhaseError("be exported", phase, "Pause it first.");
     // The store comes last, so that it has all that the newest checkpoint counts on.
     const folder = await folderBytes(this.files, runFolderOf(experiment), leftOut);
     const { sqlite } = this.parts;

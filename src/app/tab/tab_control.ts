@@ -1,11 +1,11 @@
 import { createApp } from "../../../gateway/app.ts";
-import { asLeydenError, FormatError } from "../../core/errors.ts";
-import { freshRunState, RunFolder } from "../../experiment/run_folder.ts";
-import type { ExperimentConfig } from "../../schema/experiment.ts";
+import { asLeydenError } from "../../core/errors.ts";
+import { RunFolder } from "../../experiment/run_folder.ts";
 import {
   type ExperimentChoice,
   idleRun,
   isAlive,
+  isOver,
   type RunControl,
   RunPhaseError,
   type RunStatus,
@@ -15,20 +15,13 @@ import type { Store } from "../../schema/store.ts";
 import { MemoryStore } from "../../store/memory_store.ts";
 import { EditedReward } from "../reward/edited_reward.ts";
 import type { RunSteering } from "../run_steering.ts";
-import { type TabExperiment, tabChoices, tabExperiment } from "./experiments.ts";
+import { tabChoices, tabExperiment } from "./experiments.ts";
+import { FolderSwap } from "./folder_swap.ts";
+import { keptConfig, leftRun } from "./left_run.ts";
 import { tabConfig } from "./tab_config.ts";
-import { runFolderOf, storePathOf } from "./tab_places.ts";
+import { runFolderOf } from "./tab_places.ts";
 import { KeptRecord, type TabRecord } from "./tab_record.ts";
 import { runParts, type TabParts, TabRun, type TabWork, workInTab } from "./tab_run.ts";
-import { openTabStore } from "./tab_run_host.ts";
-
-/** What is there of the last run when none is at work. */
-interface LeftRun {
-  readonly experiment: TabExperiment | null;
-  readonly config: ExperimentConfig | null;
-  readonly viewed: Store | null;
-  readonly rest: RunStatus;
-}
 
 /** The runs of a tab, one at a time: started, steered, looked at when they are over, and found again after a reload. */
 export class TabControl implements RunControl {
@@ -42,6 +35,8 @@ export class TabControl implements RunControl {
   private readonly record: KeptRecord;
   /** Resolves when what the last run left is shown. */
   private resting: Promise<void> = Promise.resolve();
+  /** Resolves when what was asked last of `alone` is done. */
+  private turn: Promise<unknown> = Promise.resolve();
 
   /** `work` is what a run does from its opening to its end. */
   constructor(parts: TabParts, work: TabWork = workInTab) {
@@ -52,6 +47,8 @@ export class TabControl implements RunControl {
 
   /** Finds the run of an earlier page and shows it. */
   async open(): Promise<void> {
+    const { platform, sqlite } = this.parts;
+    await new FolderSwap(platform.files, sqlite).settle().catch((thrown) => this.sayFault(thrown));
     await this.record.read();
     await this.look();
   }
@@ -76,19 +73,7 @@ export class TabControl implements RunControl {
   }
 
   async start(request: StartRequest): Promise<void> {
-    const { phase } = this.status();
-    if (isAlive(phase)) throw new RunPhaseError("be started", phase, "Stop it first.");
-    const experiment = tabExperiment(request.experiment);
-    const { overrides = {}, reward = "", resume = false, paused = false, script = [] } = request;
-    const kept = resume ? await this.keptConfig(experiment) : null;
-    const config = tabConfig(experiment, kept, overrides, reward);
-    if (reward !== "") await this.checkReward(reward);
-    await this.release();
-    const record = { experiment: experiment.id, overrides, reward, isRunning: script.length === 0 };
-    await this.record.keep({ format: 1, ...record, ...(paused ? { isPaused: true } : {}) });
-    const run = new TabRun(this.parts, this, { experiment, config, resume, paused, script }, this.work);
-    this.run = run;
-    this.follow(run);
+    const run = await this.alone(() => this.begin(request));
     await run.opened();
     if (run.steering.fault === null) return;
     await this.resting;
@@ -136,35 +121,88 @@ export class TabControl implements RunControl {
     return this.record.value;
   }
 
-  /** Takes over a run that was put in an experiment's place. */
-  async adopt(record: TabRecord, place: () => Promise<void>): Promise<void> {
-    const { phase } = this.status();
-    if (isAlive(phase)) throw new RunPhaseError("be replaced", phase, "Stop it first.");
-    tabExperiment(record.experiment);
-    await this.replace(async () => {
-      await place();
-      await this.record.keep(record);
+  /** Takes over a run that was put in an experiment's place. @throws RunPhaseError while one is at work */
+  adopt(record: TabRecord, place: () => Promise<void>): Promise<void> {
+    return this.alone(async () => {
+      this.requireRest("be replaced");
+      tabExperiment(record.experiment);
+      await this.replace(async () => {
+        await place();
+        await this.record.keep(record);
+      });
     });
   }
 
-  /** Removes the run of an experiment, which need not be the one that is shown. */
-  async discard(experiment: string, remove: () => Promise<void>): Promise<void> {
-    if (this.shown?.experiment !== experiment) return remove();
-    const { phase } = this.status();
-    if (isAlive(phase)) throw new RunPhaseError("be deleted", phase, "Stop it first.");
-    await this.replace(async () => {
-      await remove();
-      await this.record.drop();
+  /** Removes the run of an experiment, which need not be the one that is shown. @throws RunPhaseError while it is at work */
+  discard(experiment: string, remove: () => Promise<void>): Promise<void> {
+    return this.alone(async () => {
+      if (this.status().experiment === experiment) this.requireRest("be deleted");
+      if (this.shown?.experiment !== experiment) return remove();
+      await this.replace(async () => {
+        await remove();
+        await this.record.drop();
+      });
     });
   }
 
-  /** Changes what is kept of the run that is shown, and shows what is there then, also when that has failed. */
-  private async replace(change: () => Promise<void>): Promise<void> {
-    await this.release();
-    try {
+  /** Changes what lies at a model's path. @throws RunPhaseError while a run is at work on it */
+  changeModel(path: string, change: () => Promise<void>): Promise<void> {
+    return this.alone(async () => {
+      if (this.usesModel(path)) this.requireRest("lose its model");
       await change();
-    } finally {
-      await this.look();
+    });
+  }
+
+  /** True while a run is at work on the model at a path. */
+  usesModel(path: string): boolean {
+    const { phase, config } = this.status();
+    return isAlive(phase) && config?.model.path === path;
+  }
+
+  /** Checks what was asked and opens the run, after everything that was asked before. */
+  private async begin(request: StartRequest): Promise<TabRun> {
+    this.requireRest("be started");
+    const experiment = tabExperiment(request.experiment);
+    const { overrides = {}, reward = "", resume = false, paused = false, script = [] } = request;
+    const kept = resume ? await keptConfig(this.parts.platform.files, experiment) : null;
+    const config = tabConfig(experiment, kept, overrides, reward);
+    if (reward !== "") await this.checkReward(reward);
+    await this.replacing(async () => {
+      const record = { experiment: experiment.id, overrides, reward, isRunning: script.length === 0 };
+      await this.record.keep({ format: 1, ...record, ...(paused ? { isPaused: true } : {}) });
+    });
+    const run = new TabRun(this.parts, this, { experiment, config, resume, paused, script }, this.work);
+    this.run = run;
+    this.follow(run);
+    return run;
+  }
+
+  private requireRest(asked: string): void {
+    const { phase } = this.status();
+    if (isAlive(phase)) throw new RunPhaseError(asked, phase, "Stop it first.");
+  }
+
+  /** Does what changes runs or their models one after the other: what was checked first holds until it is done. */
+  private alone<T>(body: () => Promise<T>): Promise<T> {
+    const done = this.turn.then(body, body);
+    this.turn = done;
+    return done;
+  }
+
+  /** Changes what is kept of the run that is shown, and shows what is there then. */
+  private async replace(change: () => Promise<void>): Promise<void> {
+    await this.replacing(change);
+    await this.look();
+  }
+
+  /** Lets go of the run that is shown, for a change; shows what is there again when that has failed. */
+  private async replacing(change: () => Promise<void>): Promise<void> {
+    try {
+      await this.release();
+      await change();
+    } catch (thrown) {
+      await this.look().catch((fault) => this.sayFault(fault));
+      throw thrown;
     }
   }
 
@@ -179,8 +217,7 @@ export class TabControl implements RunControl {
       if (this.run !== run) return;
       this.tell();
       const { phase } = run.status();
-      if (phase === "finished" || phase === "failed" || phase === "stopped")
-        this.noteEnd().catch((thrown) => this.sayFault(thrown));
+      if (isOver(phase)) this.noteEnd().catch((thrown) => this.sayFault(thrown));
     });
     this.resting = run.closed.then(() => this.rested(run)).catch((thrown) => this.sayFault(thrown));
     this.tell();
@@ -222,23 +259,11 @@ export class TabControl implements RunControl {
     }
   }
 
-  private async keptConfig({ id }: TabExperiment): Promise<ExperimentConfig | null> {
-    const { files } = this.parts.platform;
-    const path = new RunFolder(files, runFolderOf(id)).at("config.json");
-    if (!(await files.exists(path))) return null;
-    try {
-      return JSON.parse(await files.readText(path)) as ExperimentConfig;
-    } catch (cause) {
-      const fix = { do: "Delete the run in the section Model, or start a new one.", cause };
-      throw new FormatError("run_config", `The configuration of the run of ${id} cannot be read.`, fix);
-    }
-  }
-
   /** Serves what the last run left, without a model: the studio shows it, and it can be resumed. */
   private async look(status?: RunStatus): Promise<void> {
     const { parts } = this;
     const { platform, key, page, say } = parts;
-    const { experiment, config, viewed, rest } = await this.leftRun();
+    const { experiment, config, viewed, rest } = await leftRun(parts, this.record.value);
     this.viewed = viewed;
     const shown = experiment === null || config === null ? null : runParts(parts, this, experiment, config);
     const store = viewed ?? new MemoryStore();
@@ -247,42 +272,8 @@ export class TabControl implements RunControl {
     const view = shown === null ? { control: this, page } : shown(store);
     parts.use(createApp({ store, model: null, clock, entropy, config: { key }, report, ...view }));
     if (status === undefined) this.rest = rest;
+    else if (rest.error !== null) this.sayFault(rest.error);
     this.tell();
-  }
-
-  /** What the last run left; of one that cannot be read only why, so that the page opens and it can be deleted there. */
-  private async leftRun(): Promise<LeftRun> {
-    const nothing = { experiment: null, config: null, viewed: null, rest: idleRun };
-    const record = this.record.value;
-    if (record === null) return nothing;
-    const { platform, sqlite } = this.parts;
-    try {
-      const experiment = tabExperiment(record.experiment);
-      const config = await this.keptConfig(experiment);
-      const rest = await this.restOf(experiment, config);
-      const path = storePathOf(experiment.id);
-      const viewed = sqlite.exists(path) ? await openTabStore(platform, sqlite, path) : null;
-      return { experiment, config, viewed, rest };
-    } catch (thrown) {
-      const error = asLeydenError(thrown).toJSON();
-      return { ...nothing, rest: { ...idleRun, phase: "failed", experiment: record.experiment, error } };
-    }
-  }
-
-  private async restOf(experiment: TabExperiment, config: ExperimentConfig | null): Promise<RunStatus> {
-    if (config === null) return idleRun;
-    const folder = new RunFolder(this.parts.platform.files, runFolderOf(experiment.id));
-    const { update, version } = (await folder.latestCheckpoint())?.state ?? freshRunState;
-    const { updates } = config.train;
-    return {
-      ...idleRun,
-      phase: update >= updates ? "finished" : "stopped",
-      experiment: experiment.id,
-      update,
-      updates,
-      version,
-      config,
-    };
   }
 
   /** What went wrong beside a run: storage that is full, say. */

@@ -9,7 +9,7 @@ import type { ExperimentConfig } from "../../schema/experiment.ts";
 import type { PageAssets } from "../../schema/page_assets.ts";
 import type { PageFiles } from "../../schema/page_files.ts";
 import type { Platform } from "../../schema/platform.ts";
-import type { RunControl, RunStatus } from "../../schema/run_control.ts";
+import { isStoppable, type RunControl, type RunStatus } from "../../schema/run_control.ts";
 import type { ScriptedReply } from "../../schema/script.ts";
 import type { Store } from "../../schema/store.ts";
 import { runOnHost } from "../run_on_host.ts";
@@ -113,7 +113,7 @@ export class TabRun {
   async close(): Promise<void> {
     this.release();
     const { phase } = this.status();
-    if (phase === "opening" || phase === "running" || phase === "paused") await this.steering.stop();
+    if (isStoppable(phase)) await this.steering.stop();
     await this.closed;
   }
 }

@@ -62,34 +62,31 @@ export function browserValues(): KeptValues {
   return { get: (key) => get(key, store), set: (key, value) => set(key, value, store), del: (key) => del(key, store) };
 }
 
-/** Values that last as long as the page. */
-function passingValues(): KeptValues {
-  const values = new Map<string, unknown>();
-  return {
-    get: async (key) => values.get(key),
-    set: async (key, value) => void values.set(key, value),
-    del: async (key) => void values.delete(key),
-  };
-}
-
-/** Values in one place until it refuses them, from then on in the page alone; `refused` is told once. */
-function lastingValues(first: KeptValues, refused: () => void): KeptValues {
-  let values = first;
-  const attempt = async <T>(work: () => Promise<T>): Promise<T> => {
+/** Values in one place; what it refuses to keep or to delete is so in the page alone, over what is there. */
+function overlaid(place: KeptValues, refused: () => void): KeptValues {
+  // Undefined: deleted here, though the place still has it.
+  const over = new Map<string, unknown>();
+  const change = async (key: string, value: unknown, work: () => Promise<void>): Promise<void> => {
     try {
-      return await work();
+      await work();
+      over.delete(key);
     } catch {
-      if (values === first) {
-        values = passingValues();
-        refused();
-      }
-      return await work();
+      over.set(key, value);
+      refused();
     }
   };
   return {
-    get: (key) => attempt(() => values.get(key)),
-    set: (key, value) => attempt(() => values.set(key, value)),
-    del: (key) => attempt(() => values.del(key)),
+    get: async (key) => {
+      if (over.has(key)) return over.get(key);
+      try {
+        return await place.get(key);
+      } catch {
+        refused();
+        return undefined;
+      }
+    },
+    set: (key, value) => change(key, value, () => place.set(key, value)),
+    del: (key) => change(key, undefined, () => place.del(key)),
   };
 }
 
@@ -99,7 +96,7 @@ export class LessonMemory {
   private lasts = true;
 
   constructor(values: KeptValues) {
-    this.values = lastingValues(values, () => {
+    this.values = overlaid(values, () => {
       this.lasts = false;
     });
   }
@@ -143,8 +140,9 @@ export class LessonMemory {
     await (run === null ? this.values.del(startedKey) : this.values.set(startedKey, run));
   }
 
-  /** Forgets answers and runs of a lesson. */
+  /** Forgets answers and runs of a lesson, and that its last one was started. */
   async forget(lesson: string): Promise<void> {
+    if ((await this.started())?.lesson === lesson) await this.keepStarted(null);
     for (const key of await this.runKeys(lesson)) await this.values.del(runKey(lesson, key));
     await this.values.del(runsKey(lesson));
     await this.values.del(progressKey(lesson));

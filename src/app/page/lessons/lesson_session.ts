@@ -1,14 +1,13 @@
 /** One learner's way through a lesson: runs, answers, verdicts. It outlives the view, and what it keeps the page. */
-import { LeydenError } from "../../../core/errors.ts";
-import type { Exercise, Lesson, LessonExperiment, LessonRuns, Verdict } from "../../../schema/lesson.ts";
+import type { Exercise, Lesson, LessonExperiment, LessonRun, LessonRuns, Verdict } from "../../../schema/lesson.ts";
 import { lessonExperimentId } from "../../../schema/lesson.ts";
-import { isAlive, type RunFault, type RunStatus } from "../../../schema/run_control.ts";
+import { isAlive, isOver, type RunFault, type RunStatus } from "../../../schema/run_control.ts";
 import { editedExperiment, toyExperiment } from "../../lesson/experiments.ts";
 import { faultOf } from "../backend.ts";
 import { finishedLines } from "../run_feed.ts";
 import { type Ask, LessonGateway, type MetricsLines, noNews, type RunNews } from "./lesson_gateway.ts";
 import type { LessonMemory, StartedRun } from "./lesson_memory.ts";
-import { isThatRun } from "./started_run.ts";
+import { isThatRun, lostCode, runLost } from "./started_run.ts";
 
 /** A run under way. */
 export interface ActiveRun {
@@ -59,12 +58,6 @@ export const freshLesson: LessonState = {
 const waitSeconds = 10;
 /** How often a run that a reload has cut off is looked for, a second apart at most, until it goes on. */
 const goOnLooks = 6;
-const over: readonly RunStatus["phase"][] = ["finished", "stopped", "failed"];
-
-function runLost(): LeydenError {
-  const message = "The run ended, or another one took its place, while no page was open to read what it recorded.";
-  return new LeydenError("lesson_run_lost", message, { do: "Run it again." });
-}
 
 /** Goes through one lesson. */
 export class LessonSession {
@@ -128,7 +121,7 @@ export class LessonSession {
       await this.gateway.control({ action: "start", experiment: lessonExperimentId, overrides });
     });
     // Somebody else has started one meanwhile.
-    if (this.state.fault?.code === "run_phase") void this.look();
+    if (this.state.fault?.code === "run_phase" || this.state.fault?.code === lostCode) void this.look();
   }
 
   /** Ends the run under way, whoever has started it; it is not kept. */
@@ -159,11 +152,12 @@ export class LessonSession {
     await this.judge(exercise, text);
   }
 
-  /** Forgets answers and results; nothing happens while a run is under way. */
+  /** Forgets answers, results and the size of runs; nothing happens while a run is under way. */
   async startOver(): Promise<void> {
     if (this.isBusy()) return;
-    this.change({ runs: {}, answers: {}, verdicts: {}, latest: null, fault: null });
+    this.change({ runs: {}, answers: {}, verdicts: {}, latest: null, fault: null, tiny: false });
     await this.memory.forget(this.lesson.id);
+    this.change({ isLasting: this.memory.isLasting });
   }
 
   private isBusy(): boolean {
@@ -195,7 +189,11 @@ export class LessonSession {
     const isIts = started?.lesson === this.lesson.id && isThatRun(status, started, lessonExperimentId);
     this.change({ latest: isIts && started.isKept ? started.key : null });
     if (started?.lesson === this.lesson.id && !started.isKept) {
-      if (isIts) return await this.pickUp(started, status);
+      if (isIts) {
+        await this.pickUp(started, status);
+        if (this.state.fault?.code === lostCode) await this.watch();
+        return;
+      }
       await this.memory.keepStarted(null);
       this.fail(started.key, faultOf(runLost()));
     }
@@ -246,8 +244,8 @@ export class LessonSession {
     let isKept = false;
     try {
       await begin();
-      if (await this.follow(key)) {
-        const run = await this.gateway.record();
+      if (await this.follow(started)) {
+        const run = await this.recordOf(started);
         await this.memory.keepRun(lesson, key, run);
         isKept = true;
         this.change({ runs: { ...this.state.runs, [key]: run }, latest: key });
@@ -260,11 +258,14 @@ export class LessonSession {
   }
 
   /** Until the run is over; false when it was stopped, or failed and the fault is told. */
-  private async follow(key: string): Promise<boolean> {
+  private async follow(started: StartedRun): Promise<boolean> {
+    const { key } = started;
     for (let news: RunNews = noNews; ; ) {
       news = await this.gateway.news(news, waitSeconds);
       const { status } = news;
       if (status === null) return false;
+      // A stop and a start elsewhere may come as one piece of news.
+      if (!isThatRun(status, started, lessonExperimentId)) throw runLost();
       const { active } = this.state;
       const isKnown = status.update === (active?.update ?? 0);
       const lines = isKnown ? (active?.lines ?? []) : finishedLines(await this.gateway.lines(), status);
@@ -273,8 +274,16 @@ export class LessonSession {
         this.fail(key, status.error);
         return false;
       }
-      if (over.includes(status.phase)) return status.phase === "finished";
+      if (isOver(status.phase)) return status.phase === "finished";
     }
+  }
+
+  /** What a finished run recorded. @throws LeydenError "lesson_run_lost" when another one began before it was read */
+  private async recordOf(started: StartedRun): Promise<LessonRun> {
+    const record = await this.gateway.record();
+    const { status } = await this.gateway.run();
+    if (status?.phase === "finished" && isThatRun(status, started, lessonExperimentId)) return record;
+    throw runLost();
   }
 
   private fail(key: string, fault: RunFault): void {

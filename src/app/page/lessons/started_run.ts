@@ -1,6 +1,16 @@
+import { LeydenError } from "../../../core/errors.ts";
 import type { RunStatus } from "../../../schema/run_control.ts";
 import { valueAt } from "../run_form.ts";
 import type { StartedRun } from "./lesson_memory.ts";
+
+/** Code of the error that `runLost` makes. */
+export const lostCode = "lesson_run_lost";
+
+/** A lesson's run can be read no more. */
+export function runLost(): LeydenError {
+  const message = "The run ended, or another one took its place, before this page could read what it recorded.";
+  return new LeydenError(lostCode, message, { do: "Run it again." });
+}
 
 /** True when a value has everything that another one asks for; a configuration adds its defaults to it. */
 function contains(value: unknown, asked: unknown): boolean {
