@@ -24,7 +24,7 @@ export async function runOnHost(host: RunHost, asked: RunRequest): Promise<RunRe
     const start = await startingPoint(folder, request, files);
     for (const note of runNotes(request.config)) request.say(note);
     const run = request.config.rollout.completion === "" ? runAgents : runCompletions;
-    return await run(host, request, folder, start, startMs);
+    return await run(host, { ...request, config: start.config }, folder, start, startMs);
   } catch (thrown) {
     asked.steering?.finished(thrown);
     throw thrown;

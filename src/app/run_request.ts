@@ -55,8 +55,10 @@ export interface RunResult {
   readonly startup?: Startup;
 }
 
-/** Where a run starts: its state and the folders with weights and moments. */
+/** Where a run starts: its configuration and state, and the folders with weights and moments. */
 export interface StartingPoint {
+  /** What was asked for, with what a resumed run keeps. */
+  readonly config: ExperimentConfig;
   readonly state: RunState;
   readonly modelFolder: string;
   readonly optimizerFolder: string;

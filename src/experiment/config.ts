@@ -11,14 +11,15 @@ export function defineExperiment(config: ExperimentInput): ExperimentInput {
 }
 
 /**
- * The configuration that a run was started with, from its folder; null where none was written.
+ * The configuration that a run was started with, from its folder; null where none was written. What is refused at a start
+ * today may have been taken when this one was: what is recorded is read for what it says.
  * @throws FormatError "run_config" when it is damaged
  */
 export async function readRunConfig(files: Files, runFolder: string): Promise<ExperimentConfig | null> {
   const path = files.join(runFolder, "config.json");
   if (!(await files.exists(path))) return null;
   try {
-    return parseConfig(JSON.parse(await files.readText(path)));
+    return parseShape(JSON.parse(await files.readText(path)));
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new FormatError("run_config", `${path} is no configuration of a run: ${reason}`, {
@@ -37,11 +38,19 @@ interface Issue {
   readonly keys?: readonly string[];
 }
 
+/** Groups in flight where a configuration leaves their number open: twice those of an update. */
+function withActiveGroups(config: ExperimentConfig): ExperimentConfig {
+  const { schedule, train } = config;
+  if (schedule.mode === "sync" || schedule.activeGroups > 0) return config;
+  return { ...config, schedule: { ...schedule, activeGroups: 2 * train.tasksPerUpdate } };
+}
+
 /**
- * Checks a configuration and fills in defaults.
+ * A configuration by the schema alone, its defaults filled in: for one that a run has recorded, which is looked at or
+ * compared. A start asks `parseConfig`.
  * @throws ConfigError naming every unknown key with its nearest known one, and every value out of range.
  */
-export function parseConfig(input: unknown): ExperimentConfig {
+export function parseShape(input: unknown): ExperimentConfig {
   const parsed = experimentSchema.safeParse(input);
   if (!parsed.success) {
     const lines = (parsed.error.issues as readonly Issue[]).map(describe);
@@ -49,20 +58,26 @@ export function parseConfig(input: unknown): ExperimentConfig {
       do: "Correct these keys; src/schema/experiment.ts lists all of them.",
     });
   }
-  const config = parsed.data;
+  return withActiveGroups(parsed.data);
+}
+
+/**
+ * Checks a configuration that is to be run, and fills in defaults.
+ * @throws ConfigError as parseShape, and on settings that contradict each other or would be ignored.
+ */
+export function parseConfig(input: unknown): ExperimentConfig {
+  const config = parseShape(input);
   checkObjective(config.train);
   checkAgent(config.rollout);
   checkCompletions(config);
   const { mode, activeGroups } = config.schedule;
-  if (mode === "sync") return config;
-  const active = activeGroups === 0 ? 2 * config.train.tasksPerUpdate : activeGroups;
-  if (active <= config.train.tasksPerUpdate) {
+  if (mode !== "sync" && activeGroups <= config.train.tasksPerUpdate) {
     throw new ConfigError(
-      `schedule.activeGroups is ${active}; ${mode} mode needs more than train.tasksPerUpdate (${config.train.tasksPerUpdate}).`,
+      `schedule.activeGroups is ${activeGroups}; ${mode} mode needs more than train.tasksPerUpdate (${config.train.tasksPerUpdate}).`,
       { do: "Raise schedule.activeGroups, or use schedule.mode sync." },
     );
   }
-  return { ...config, schedule: { ...config.schedule, activeGroups: active } };
+  return config;
 }
 
 function describe(issue: Issue): string {

@@ -64,7 +64,7 @@ function batchOptions(t: TrainConfig, { seed, update, klCoef }: UpdatePlace): Pa
 }
 
 /** A clip range under one name for all losses: dppo_tv calls it by what it bounds. */
-interface ClipRange {
+export interface ClipRange {
   readonly clipLow: number;
   readonly clipHigh: number;
 }
@@ -75,7 +75,12 @@ export function ownClipRange(loss: TrainConfig["loss"]): ClipRange {
   return { clipLow: clipLow ?? maxDecrease ?? 0, clipHigh: clipHigh ?? maxIncrease ?? 0 };
 }
 
-function clipRangeOf({ loss, clipLow, clipHigh }: TrainConfig): ClipRange {
+/** The clip range that a configuration comes to: what it gives, and the loss's own where it says "auto". */
+export function clipRangeOf({
+  loss,
+  clipLow,
+  clipHigh,
+}: Pick<TrainConfig, "loss" | "clipLow" | "clipHigh">): ClipRange {
   const own = ownClipRange(loss);
   return {
     clipLow: clipLow === "auto" ? own.clipLow : clipLow,

@@ -10,7 +10,9 @@ function clipNotes({ loss, ...train }: TrainConfig): string[] {
   const own = ownClipRange(loss);
   const far = (["clipLow", "clipHigh"] as const).some((end) => {
     const given = train[end];
-    return given !== "auto" && own[end] > 0 && (given > farOff * own[end] || farOff * given < own[end]);
+    // A bound of 0 is nobody's own: it is given to let no ratio go that way.
+    if (given === "auto" || given === 0 || own[end] === 0) return false;
+    return given > farOff * own[end] || farOff * given < own[end];
   });
   if (!far) return [];
   const given = `train.clipLow is ${train.clipLow} and train.clipHigh ${train.clipHigh}`;

@@ -29,4 +29,19 @@ describe("what has changed in a configuration", () => {
       'rollout.stdin none -> "a"',
     ]);
   });
+
+  it("is none in a clip range that is given as its loss's own, or to a loss that reads none", () => {
+    const of = (train: object) => parseConfig({ ...base, train });
+    const given = { clipLow: 0.2, clipHigh: 0.28 };
+    for (const loss of ["ppo", "cispo", "sapo", "reinforce", "dro"]) {
+      expect(configChanges(of({ loss, ...given }), of({ loss })), loss).toEqual([]);
+    }
+    expect(configChanges(of({ loss: "gspo", ...given }), of({ loss: "gspo" }))).toEqual([
+      "train.clipLow 0.2 -> 0.0003",
+      "train.clipHigh 0.28 -> 0.0004",
+    ]);
+    expect(configChanges(of({ loss: "dppo_tv", ...given }), of({ loss: "dppo_tv" }))).toEqual([
+      "train.clipHigh 0.28 -> 0.2",
+    ]);
+  });
 });

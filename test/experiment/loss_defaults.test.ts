@@ -67,5 +67,9 @@ describe("a loss that is only named", () => {
     }
     expect(runNotes(configOf({ loss: "cispo", clipLow: 1, clipHigh: 2 }))).toEqual([]);
     expect(runNotes(configOf({ loss: "sapo", clipLow: 0.2 }))).toEqual([]);
+    // A bound of 0 is a choice of its own; beside it the other is still told of.
+    expect(runNotes(configOf({ clipLow: 0 }))).toEqual([]);
+    expect(runNotes(configOf({ loss: "gspo", clipLow: 0, clipHigh: 0 }))).toEqual([]);
+    expect(runNotes(configOf({ loss: "gspo", clipLow: 0, clipHigh: 0.28 }))).toHaveLength(1);
   });
 });
