@@ -1,6 +1,5 @@
 import { CompletionLoop } from "../experiment/completion_loop.ts";
 import type { MetricsLine, RunFolder } from "../experiment/run_folder.ts";
-import { TimelineFile, timelineFileName } from "../experiment/timeline_file.ts";
 import { readTokenizerFiles } from "../io/tokenizer_folder.ts";
 import type { CompletionTask } from "../schema/completion.ts";
 import type { Engine } from "../schema/engine.ts";
@@ -10,11 +9,12 @@ import { ChatFormat } from "../text/chat_format.ts";
 import { loadCompletion, loadDataset, type ModuleLoader } from "./load_modules.ts";
 import { modelTextFiles } from "./model_text_files.ts";
 import { openCodec } from "./open_codec.ts";
+import { openRun } from "./open_run.ts";
 import type { RunHost } from "./run_host.ts";
 import { type RunRequest, type RunResult, type StartingPoint, summarize } from "./run_request.ts";
+import { type OpenedParts, openParts } from "./session/opened_parts.ts";
 import { openSessionEngine } from "./session/session_engine.ts";
 import { openSessionGateway } from "./session/session_gateway.ts";
-import { watchUpdates } from "./watch_updates.ts";
 
 /** What is open while replies are drawn and trained. */
 interface CompletionSession {
@@ -24,7 +24,6 @@ interface CompletionSession {
   readonly engine: Engine;
   /** Holds nothing but calls that people send to the gateway. */
   readonly store: Store;
-  close(): Promise<void>;
 }
 
 const drainMs = 10_000;
@@ -40,92 +39,60 @@ export async function runCompletions(
   start: StartingPoint,
   startMs: number,
 ): Promise<RunResult> {
-  const { config, steering, say } = request;
+  const { config, steering } = request;
   const { files, clock } = host.platform;
-  let lastLine: MetricsLine = {};
-  const session = await openCompletions(host, request, start, () => lastLine);
-  const { dataset, task, codec, engine, store } = session;
-  const telemetry = await host.openTelemetry(store, request.otel ?? "", say);
-  const timeline = new TimelineFile(files, folder.at(timelineFileName), engine, say);
-  try {
-    const { state, modelFolder } = start;
-    await files.makeFolder(folder.path);
-    await folder.truncateMetrics(state.update);
-    await folder.writeConfig(config);
-    const tokenText = (id: number): string => codec.tokenizer.decode([id], { continuation: true });
-    const completions = { codec, task, tokenText };
-    const modelFiles = await modelTextFiles(files, modelFolder);
-    const deps = { config, configSha256: state.configSha256, dataset, engine, folder, clock, completions, modelFiles };
-    steering?.opened((await engine.info()).adapter, state.update, state.version);
-    const reporter = watchUpdates(steering?.watch(request.reporter) ?? request.reporter, (line) => {
-      lastLine = line;
-      void timeline.note();
-      telemetry?.update(line);
-    });
-    const signal = steering === undefined ? request.signal : AbortSignal.any([request.signal, steering.signal]);
-    const held = steering === undefined ? {} : { gate: steering.gate };
-    const ended = await new CompletionLoop({ ...deps, reporter, signal, ...held }, state).run();
-    const result = await summarize(host.platform, engine, request, ended, startMs);
-    await folder.writeResult(result);
-    await timeline.note();
-    steering?.finished();
-    await request.linger?.();
-    return result;
-  } catch (thrown) {
-    // Pages are told while the gateway still answers.
-    steering?.finished(thrown);
-    throw thrown;
-  } finally {
-    steering?.released();
-    await telemetry?.close();
-    await session.close();
-  }
+  return openRun(host, request, folder, {
+    open: (lastLine) => openParts((opened) => openCompletions(host, request, start, lastLine, opened)),
+    train: async ({ dataset, task, codec, engine }, controls) => {
+      const { state, modelFolder } = start;
+      await files.makeFolder(folder.path);
+      await folder.truncateMetrics(state.update);
+      await folder.writeConfig(config);
+      const tokenText = (id: number): string => codec.tokenizer.decode([id], { continuation: true });
+      const completions = { codec, task, tokenText };
+      const modelFiles = await modelTextFiles(files, modelFolder);
+      const deps = {
+        config,
+        configSha256: state.configSha256,
+        dataset,
+        engine,
+        folder,
+        clock,
+        completions,
+        modelFiles,
+      };
+      steering?.opened((await engine.info()).adapter, state.update, state.version);
+      const ended = await new CompletionLoop({ ...deps, ...controls }, state).run();
+      return summarize(host.platform, engine, request, ended, startMs);
+    },
+  });
 }
 
-/** Opens everything; nothing is left running where that fails. */
 async function openCompletions(
-  host: RunHost,
-  request: RunRequest,
-  start: StartingPoint,
-  lastLine: () => MetricsLine,
-): Promise<CompletionSession> {
-  const opened: (() => Promise<unknown>)[] = [];
-  const close = async (): Promise<void> => {
-    for (const end of opened.splice(0).reverse()) await end();
-  };
-  try {
-    return { ...(await openEach(host, request, start, lastLine, opened)), close };
-  } catch (thrown) {
-    await close();
-    throw thrown;
-  }
-}
-
-async function openEach(
   host: RunHost,
   request: RunRequest,
   { state, modelFolder, optimizerFolder }: StartingPoint,
   lastLine: () => MetricsLine,
-  opened: (() => Promise<unknown>)[],
-): Promise<Omit<CompletionSession, "close">> {
+  opened: OpenedParts,
+): Promise<CompletionSession> {
   const { config, configFolder, port, gatewayParts } = request;
   const { platform } = host;
   const load: ModuleLoader = (path) => host.importModule(configFolder, path);
   const dataset = await loadDataset(load, config.task.dataset);
   const task = await loadCompletion(load, config.rollout.completion);
   const store = await host.openStore("memory");
-  opened.push(() => store.close());
+  opened.add(() => store.close());
   const engine = await openSessionEngine(platform, {
     ...{ config, configFolder, modelFolder, optimizerFolder, version: state.version, train: true },
   });
-  opened.push(() => engine.close());
+  opened.add(() => engine.close());
   if (port === undefined) {
     const date = new Date(platform.clock.now());
     const codec = ChatFormat.load(await readTokenizerFiles(platform.files, modelFolder), { date });
     return { dataset, task, codec, engine, store };
   }
   const served = await openCodec(platform, modelFolder);
-  opened.push(() => served.close());
+  opened.add(() => served.close());
   const app = openSessionGateway(
     platform,
     { ...request, gatewayParts: (...parts) => ({ runMetrics: lastLine, ...gatewayParts?.(...parts) }) },
@@ -134,10 +101,8 @@ async function openEach(
     served,
   );
   const gateway = await host.listen(app, { host: "127.0.0.1", port });
-  opened.push(async () => {
-    await request.farewell?.();
-    await gateway.close(drainMs);
-  });
+  opened.add(() => gateway.close(drainMs));
+  opened.add(async () => request.farewell?.());
   request.served?.(gateway.url);
   return { dataset, task, codec: served.format, engine, store };
 }

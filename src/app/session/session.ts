@@ -9,6 +9,7 @@ import { loadDataset, loadHooks, type ModuleLoader } from "../load_modules.ts";
 import { openCodec } from "../open_codec.ts";
 import { EditedReward } from "../reward/edited_reward.ts";
 import type { RunHost } from "../run_host.ts";
+import { type OpenedParts, openParts } from "./opened_parts.ts";
 import { openSessionController } from "./session_controller.ts";
 import { openSessionEngine } from "./session_engine.ts";
 import { openSessionGateway } from "./session_gateway.ts";
@@ -29,57 +30,41 @@ export interface Session {
 const drainMs = 10_000;
 
 /** Opens everything a run needs. @throws LeydenError whatever is missing or wrong; nothing is left running then */
-export async function openSession(host: RunHost, options: SessionOptions): Promise<Session> {
-  const opened: (() => Promise<unknown>)[] = [];
-  const closeAll = async (): Promise<void> => {
-    for (const close of opened.splice(0).reverse()) await close();
-  };
-  try {
-    return await open(host, options, opened, closeAll);
-  } catch (thrown) {
-    await closeAll();
-    throw thrown;
-  }
+export function openSession(host: RunHost, options: SessionOptions): Promise<Session> {
+  return openParts((opened) => open(host, options, opened));
 }
 
-async function open(
-  host: RunHost,
-  options: SessionOptions,
-  opened: (() => Promise<unknown>)[],
-  close: () => Promise<void>,
-): Promise<Session> {
+async function open(host: RunHost, options: SessionOptions, opened: OpenedParts): Promise<Omit<Session, "close">> {
   const { config, configFolder } = options;
   const { platform } = host;
   const load: ModuleLoader = (path) => host.importModule(configFolder, path);
   const dataset = await loadDataset(load, config.task.dataset);
   const store = await host.openStore(options.store);
-  opened.push(() => store.close());
+  opened.add(() => store.close());
   const engine = await openSessionEngine(platform, options);
-  opened.push(() => engine.close());
+  opened.add(() => engine.close());
   const codec = await openCodec(platform, options.modelFolder);
-  opened.push(() => codec.close());
+  opened.add(() => codec.close());
   const app = openSessionGateway(platform, options, store, engine, codec);
   const served = await host.listen(app, { host: "127.0.0.1", port: options.port ?? 0 });
-  opened.push(async () => {
-    await options.farewell?.();
-    await served.close(drainMs);
-  });
+  opened.add(() => served.close(drainMs));
+  opened.add(async () => options.farewell?.());
   const hooks = await loadHooks(load, config.rollout.hooks);
   const editedReward = new EditedReward(platform);
-  opened.push(async () => editedReward.end());
+  opened.add(async () => editedReward.end());
   const spawn = () => platform.spawnWorker(new URL("../bounded_worker.ts", import.meta.url));
   const bounded = new BoundedClient({ spawn, clock: platform.clock });
-  opened.push(() => bounded.close());
+  opened.add(() => bounded.close());
   const parts = { store, app, gatewayUrl: served.url, hooks, editedReward, bounded };
   const controller = await openSessionController(host, options, parts);
   await options.beforeAgents?.(store);
   const stop = new AbortController();
   const controlled = controller.run(stop.signal);
-  opened.push(() => {
+  opened.add(() => {
     stop.abort();
     return controlled;
   });
-  return { engine, store, dataset, rolloutConfig: rolloutConfigOf(config), hooks, gatewayUrl: served.url, close };
+  return { engine, store, dataset, rolloutConfig: rolloutConfigOf(config), hooks, gatewayUrl: served.url };
 }
 
 function rolloutConfigOf({ rollout }: ExperimentConfig): RolloutConfig {
