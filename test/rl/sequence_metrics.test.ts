@@ -73,6 +73,52 @@ describe("a batch's numbers under verl's names", () => {
     expect(metrics["critic/rewards/min"]).toBeCloseTo(-0.5, 12);
   });
 
+  it("state what was estimated, whatever weights and rejections make of it", () => {
+    const options = { advantage: { estimator: "dr_grpo" } } as const;
+    const plain = metricsOf({});
+    const tis = { level: "token", bound: "truncate", low: 0, high: 2, batchNormalise: false } as const;
+    for (const corrected of [{ correction: tis }, { rejections: [{ kind: "token_k1", upper: 1.5 } as const] }]) {
+      const prepared = prepareBatch([chats()], { ...options, ...corrected });
+      const records = prepared.rows.flatMap((row) => Array.from(row.oldLogprob));
+      // The trainer's policy is twice as likely to draw every token.
+      const logprobs = Float32Array.from(records, (logprob) => logprob + Math.log(2));
+      const { metrics, rows } = prepared.finish({ logprobs, refLogprobs: null, values: null });
+      const used = Math.max(...rows.flatMap((row) => Array.from(row.advantage)));
+      expect(used).toBeCloseTo("correction" in corrected ? 1 : 0, 5);
+      for (const of of ["advantages", "returns"]) {
+        for (const name of ["mean", "max", "min"].map((each) => `critic/${of}/${each}`)) {
+          expect(metrics[name], name).toBe(plain[name]);
+        }
+      }
+    }
+  });
+
+  it("state rewards as the returns of estimators that whiten them or take a baseline off, at every level", () => {
+    const plusPlus = { estimator: "reinforce_plus_plus" } as const;
+    for (const level of ["rollout", "call", "agent", "row"] as const) {
+      const metrics = metricsOf({ advantage: plusPlus, level });
+      // Four tokens of 1, two of 0.
+      expect(metrics["critic/returns/mean"], level).toBeCloseTo(4 / 6, 12);
+      expect(metrics, level).toMatchObject({ "critic/returns/max": 1, "critic/returns/min": 0 });
+      expect(metrics["critic/advantages/mean"], level).toBeCloseTo(0, 6);
+    }
+    const greedy = { ...chats(), greedyReward: 0.75 };
+    const { metrics } = buildBatch([greedy], { advantage: { estimator: "remax" } });
+    expect(metrics).toMatchObject({ "critic/returns/max": 1, "critic/advantages/max": 0.25 });
+    // As verl has it: with a baseline, returns are the whitened advantages.
+    const baseline = metricsOf({ advantage: { estimator: "reinforce_plus_plus_baseline" } });
+    expect(baseline["critic/returns/max"]).toBe(baseline["critic/advantages/max"]);
+    expect(baseline["critic/returns/max"]).not.toBe(1);
+  });
+
+  it("take a KL in the reward off these returns too", () => {
+    const prepared = prepareBatch([chats()], { advantage: { estimator: "reinforce_plus_plus" }, klInReward: 0.5 });
+    const all = (value: number) => new Float32Array(6).fill(value);
+    const { metrics } = prepared.finish({ logprobs: all(-1), refLogprobs: all(-1.5), values: null });
+    expect(metrics["critic/returns/max"]).toBeCloseTo(0, 12);
+    expect(metrics["critic/returns/min"]).toBeCloseTo(-0.5, 12);
+  });
+
   it("state returns to go where advantages are whitened", () => {
     const metrics = metricsOf({ advantage: { estimator: "returns", gamma: 1, whiten: 1 } });
     expect(metrics).toMatchObject({ "critic/returns/max": 1, "critic/returns/min": 0 });

@@ -19,6 +19,8 @@ export interface AdvantageEstimator<Options extends object> {
   defaults: Readonly<Options>;
   /** Values that options of type string may take. */
   choices: { readonly [Key in keyof Options as Options[Key] extends string ? Key : never]: readonly Options[Key][] };
+  /** What a unit's returns are, where they are not its advantages: its reward, of which a baseline or scale is taken. */
+  returns?: "reward";
   estimate(units: readonly ScoredUnit[], options: Readonly<Options>): Float64Array;
 }
 

@@ -87,6 +87,11 @@ export function estimateAdvantages(units: readonly ScoredUnit[], config: Advanta
   return estimator.estimate(units, { ...estimator.defaults, ...options });
 }
 
+/** True where an estimator's returns are the rewards; else they are its advantages, as verl states them. */
+export function returnsRewards({ estimator }: AdvantageConfig): boolean {
+  return advantageEstimators[estimator].returns === "reward";
+}
+
 /** True when an advantage depends on nothing outside its own group, so that groups can be taken one by one. */
 export function isGroupLocal(config: AdvantageConfig): boolean {
   if (config.estimator === "grpo") return config.std !== "batch";

@@ -10,6 +10,7 @@ export const reinforcePlusPlus: AdvantageEstimator<WhitenOptions> = {
   name: "reinforce_plus_plus",
   defaults: { eps: 1e-8, countEps: 0 },
   choices: {},
+  returns: "reward",
   estimate(units, options) {
     return whitenWeighted(
       units.map((u) => u.reward),

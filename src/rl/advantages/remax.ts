@@ -9,6 +9,7 @@ export const remax: AdvantageEstimator<object> = {
   name: "remax",
   defaults: {},
   choices: {},
+  returns: "reward",
   estimate(units) {
     return Float64Array.from(units, (unit, i) => {
       if (unit.baseline !== undefined) return unit.reward - unit.baseline;

@@ -1,3 +1,4 @@
+import type { TrainRow } from "../../schema/engine.ts";
 import type { RowShare } from "../normalisation.ts";
 import { mean, zeroVarianceGroups } from "../reward_statistics.ts";
 import { signedMass } from "../signed_mass.ts";
@@ -11,6 +12,7 @@ import type { UnitTerms } from "./units.ts";
 export interface BatchFacts extends SequenceFacts {
   groups: readonly GroupRecord[];
   selection: Selection;
+  rows: readonly TrainRow[];
   terms: readonly UnitTerms[];
 }
 

@@ -1,6 +1,6 @@
 import { LeydenError } from "../../core/errors.ts";
 import type { TrainRow } from "../../schema/engine.ts";
-import type { AdvantageConfig } from "../advantages/registry.ts";
+import { type AdvantageConfig, returnsRewards } from "../advantages/registry.ts";
 import { isTokenLevel, needsValues } from "../advantages/token_registry.ts";
 import { type RowShare, rowWeights } from "../normalisation.ts";
 import type { LinearViewName } from "../views/linear_views.ts";
@@ -11,11 +11,12 @@ import { linearLayout } from "./linear_units.ts";
 import { miniBatchOf } from "./mini_batches.ts";
 import { type Selection, select } from "./select.ts";
 import { gather, type UnitSequence, unitSequences } from "./sequences.ts";
+import { spread } from "./spread.ts";
 import { summariseRollouts } from "./summarise_rollouts.ts";
 import { sumsByCall, tokenRewards } from "./token_rewards.ts";
 import { klPenalties, penalised, type RecordScores, rewardMetrics, writeTokenAdvantages } from "./token_terms.ts";
 import { trieLayout } from "./trie_units.ts";
-import { callName, type Penalties, type UnitAdvantages, unitAdvantages } from "./unit_advantages.ts";
+import { callName, type Penalties, tokenReturns, type UnitAdvantages, unitAdvantages } from "./unit_advantages.ts";
 import type { BuiltRows, Layout, UnitTerms } from "./units.ts";
 import { unitMeans, writeByCall } from "./write_advantages.ts";
 
@@ -121,6 +122,7 @@ class Preparation implements PreparedBatch {
     const sequences = policy || values || this.early === null ? unitSequences(batch) : [];
     const sampler = gather(sequences, ({ row, record }) => batch.rows[row]?.oldLogprob[record] as number);
     const advantages = this.writeAdvantages(batch, sequences, scores);
+    const estimated = batch.rows.flatMap((row) => Array.from(row.advantage));
     if (policy) {
       const trainer = gather(sequences, ({ flat }) => scores.logprobs?.[flat] as number);
       Object.assign(batch.metrics, correctBatch(batch, sequences, trainer, sampler, this.options));
@@ -132,7 +134,7 @@ class Preparation implements PreparedBatch {
         }
       }
     }
-    return this.summarised(batch, advantages);
+    return this.summarised(batch, advantages, estimated);
   }
 
   /** A copy of a laid-out row that this batch may write to, with the sequences that coupled losses see. */
@@ -185,6 +187,7 @@ class Preparation implements PreparedBatch {
   private writeAdvantages(batch: Batch, sequences: readonly UnitSequence[], scores: RecordScores): number[] {
     const { layout, selection, options } = this;
     if (this.early !== null) {
+      Object.assign(batch.metrics, this.returnMetrics());
       writeByCall(batch, this.early);
       return this.early.units;
     }
@@ -196,7 +199,9 @@ class Preparation implements PreparedBatch {
       Object.assign(batch.metrics, writeTokenAdvantages(batch, sequences, groups, rewards, scores, options.advantage));
     } else {
       Object.assign(batch.metrics, rewardMetrics(rewards));
-      const later = this.scalarAdvantages(sumsByCall(batch, sequences, penalties));
+      const costs = sumsByCall(batch, sequences, penalties);
+      const later = this.scalarAdvantages(costs);
+      Object.assign(batch.metrics, this.returnMetrics(costs));
       for (const { unit, places } of sequences) {
         for (const { row, record } of places) {
           (batch.rows[row]?.advantage as Float32Array)[record] = later.units[unit] as number;
@@ -207,13 +212,25 @@ class Preparation implements PreparedBatch {
     return unitMeans(batch, sequences, layout.units.length);
   }
 
-  private summarised(batch: Batch, advantages: readonly number[]): Batch {
+  /** Returns where they are not the advantages. */
+  private returnMetrics(penalties?: Penalties): Record<string, number> {
+    const { layout, selection, options } = this;
+    if (!returnsRewards(options.advantage as AdvantageConfig)) return {};
+    return spread("critic/returns", tokenReturns(layout, selection.rollouts, options, penalties));
+  }
+
+  private summarised(batch: Batch, advantages: readonly number[], estimated: readonly number[]): Batch {
     const { groups, options, selection, layout, terms } = this;
     const rollouts = summariseRollouts(selection.rollouts, layout.units, advantages);
     const means = terms.map((term, i) => ({ ...term, advantage: advantages[i] as number }));
     const { units, calls } = layout;
     const facts = { groups, options, selection, units, calls, terms: means, rollouts, rows: batch.rows };
-    const metrics = { ...batchMetrics(facts), ...selection.counts, ...layout.counts, ...this.built.counts };
+    const metrics = {
+      ...batchMetrics({ ...facts, advantages: estimated }),
+      ...selection.counts,
+      ...layout.counts,
+      ...this.built.counts,
+    };
     return { ...batch, rollouts, metrics: { ...metrics, ...batch.metrics } };
   }
 }

@@ -1,5 +1,4 @@
 /** verl's numbers of a batch, which counts sequences: the rows of a linear view, or the lineages of the trie. */
-import type { TrainRow } from "../../schema/engine.ts";
 import type { RowShare } from "../normalisation.ts";
 import type { BatchOptions, BatchRollout } from "./batch_input.ts";
 import { spread } from "./spread.ts";
@@ -11,7 +10,8 @@ export interface SequenceFacts {
   units: readonly RowShare[];
   calls: Layout["calls"];
   rollouts: readonly BatchRollout[];
-  rows: readonly TrainRow[];
+  /** Estimated for every record that is computed, as verl states them: importance weights and rejections come after. */
+  advantages: readonly number[];
 }
 
 /** One sequence in tokens. */
@@ -69,15 +69,15 @@ function lengthMetrics(lengths: readonly SequenceLength[]): Record<string, numbe
 }
 
 /** The advantage of every sampled token; a sequence that is left out of the compute is so for having none. */
-function tokenAdvantages({ units, rows }: SequenceFacts): number[] {
-  const computed = rows.flatMap((row) => Array.from(row.advantage));
+function tokenAdvantages({ units, advantages }: SequenceFacts): number[] {
   const tokens = units.reduce((n, unit) => n + unit.tokens, 0);
-  return [...computed, ...new Array<number>(Math.max(0, tokens - computed.length)).fill(0)];
+  return [...advantages, ...new Array<number>(Math.max(0, tokens - advantages.length)).fill(0)];
 }
 
 /**
  * Scores and rewards by sequence (what its rollout earned), advantages and returns by sampled token, lengths by
- * sequence, under verl's names. Estimators over token rewards, and a KL in the reward, state their own numbers instead.
+ * sequence, under verl's names. Estimators over token rewards, a KL in the reward, and estimators whose returns are not
+ * their advantages, state their own numbers instead.
  * Source: verl's compute_data_metrics.
  */
 export function sequenceMetrics(facts: SequenceFacts): Record<string, number> {

@@ -151,9 +151,37 @@ function spread(
   return { units, calls: byName };
 }
 
-function estimate(units: ReadonlyMap<string, ScoredUnit>, advantage: AdvantageConfig): Map<string, number> {
-  const values = estimateAdvantages([...units.values()], advantage);
+/** One number for every unit, in order. */
+type Judge = (units: readonly ScoredUnit[]) => ArrayLike<number>;
+
+function estimate(units: ReadonlyMap<string, ScoredUnit>, judge: Judge): Map<string, number> {
+  const values = judge([...units.values()]);
   return new Map([...units.keys()].map((key, i) => [key, values[i] as number]));
+}
+
+function judged(
+  layout: Layout,
+  rollouts: readonly SelectedRollout[],
+  judge: Judge,
+  options: BatchOptions,
+  penalties: Penalties,
+): UnitAdvantages {
+  const { units } = layout;
+  const calls = placedCalls(layout, rollouts, penalties);
+  switch (options.level) {
+    case "call":
+      return spread(layout, calls, estimate(byCall(calls, options, penalties), judge), ({ name }) => name);
+    case "agent":
+      return spread(layout, calls, estimate(byAgent(calls), judge), ({ rollout, call }) =>
+        callName(rollout.id, call.agent ?? ""),
+      );
+    case "row":
+      return { units: Array.from(judge(byRow(units, rollouts, costs(layout, calls)))), calls: null };
+    case "rollout": {
+      const values = estimate(byRollout(units, rollouts, costs(layout, calls)), judge);
+      return { units: units.map(({ rollout }) => values.get(rollout) as number), calls: null };
+    }
+  }
 }
 
 /**
@@ -167,20 +195,21 @@ export function unitAdvantages(
   options: BatchOptions,
   penalties: Penalties = noPenalties,
 ): UnitAdvantages {
-  const { units } = layout;
-  const calls = placedCalls(layout, rollouts, penalties);
-  switch (options.level) {
-    case "call":
-      return spread(layout, calls, estimate(byCall(calls, options, penalties), advantage), ({ name }) => name);
-    case "agent":
-      return spread(layout, calls, estimate(byAgent(calls), advantage), ({ rollout, call }) =>
-        callName(rollout.id, call.agent ?? ""),
-      );
-    case "row":
-      return { units: [...estimateAdvantages(byRow(units, rollouts, costs(layout, calls)), advantage)], calls: null };
-    case "rollout": {
-      const values = estimate(byRollout(units, rollouts, costs(layout, calls)), advantage);
-      return { units: units.map(({ rollout }) => values.get(rollout) as number), calls: null };
-    }
-  }
+  return judged(layout, rollouts, (units) => estimateAdvantages(units, advantage), options, penalties);
+}
+
+/** What the sampled tokens of the step are rewarded with, one after another: what gets one advantage has one reward. */
+export function tokenReturns(
+  layout: Layout,
+  rollouts: readonly SelectedRollout[],
+  options: BatchOptions,
+  penalties: Penalties = noPenalties,
+): number[] {
+  const { units, calls } = judged(layout, rollouts, (all) => all.map(({ reward }) => reward), options, penalties);
+  return layout.units.flatMap(({ rollout, tokens }, i) => {
+    if (calls === null) return new Array<number>(tokens).fill(units[i] as number);
+    return (layout.calls[i] ?? []).flatMap((own) =>
+      new Array<number>(own.tokens).fill(calls.get(callName(rollout, own.call.id)) as number),
+    );
+  });
 }
