@@ -113,12 +113,18 @@ export class RunFolder {
     return target;
   }
 
-  /** Removes all but the newest `keep` checkpoints. */
+  /** Removes all but the newest `keep` checkpoints, and what writing older ones has left behind. */
   async pruneCheckpoints(keep: number): Promise<void> {
     const steps = await this.checkpointSteps();
-    for (const step of steps.slice(0, Math.max(0, steps.length - keep))) {
+    const kept = steps.splice(Math.max(0, steps.length - keep));
+    for (const step of steps) {
       await this.files.remove(this.at("checkpoints", `step_${step}`));
       await this.files.remove(this.partOf(step));
+    }
+    const newest = kept.at(-1) ?? 0;
+    for (const step of await this.stepsNamed(/^step_(\d+)\.part$/)) {
+      const isRead = kept.includes(step) && (await this.folderOf(step)) === this.partOf(step);
+      if (step < newest && !isRead) await this.files.remove(this.partOf(step));
     }
   }
 
@@ -150,21 +156,38 @@ export class RunFolder {
   }
 
   /**
-   * The folder with a step's checkpoint. A browser renames by copying: where that was cut off, the folder that was copied
-   * from is still there, and whole, since its state is written last.
+   * The folder with a step's checkpoint. A browser renames by copying and then removing. Where the copy was cut off, the
+   * folder that was copied from is still there, and whole, since its state is written last; where the removal was, the
+   * target is whole, and has what the other has lost.
    */
   private async folderOf(step: number): Promise<string> {
-    const part = this.partOf(step);
-    const isCutOff = await this.files.exists(this.files.join(part, "state.json"));
-    return isCutOff ? part : this.at("checkpoints", `step_${step}`);
+    const [part, target] = [this.partOf(step), this.at("checkpoints", `step_${step}`)];
+    const [left, there] = [await filesIn(this.files, part), await filesIn(this.files, target)];
+    const isCutOff = left.has("state.json") && (!there.has("state.json") || [...there].every((name) => left.has(name)));
+    return isCutOff ? part : target;
   }
 
-  private async checkpointSteps(): Promise<number[]> {
+  private checkpointSteps(): Promise<number[]> {
+    return this.stepsNamed(/^step_(\d+)$/);
+  }
+
+  /** Steps by the folders whose names they are part of, in order. */
+  private async stepsNamed(pattern: RegExp): Promise<number[]> {
     const folder = this.at("checkpoints");
     if (!(await this.files.exists(folder))) return [];
-    const names = (await this.files.list(folder)).map((entry) => /^step_(\d+)$/.exec(entry.name)?.[1]);
+    const names = (await this.files.list(folder)).map((entry) => pattern.exec(entry.name)?.[1]);
     return names.flatMap((n) => (n === undefined ? [] : [Number(n)])).sort((a, b) => a - b);
   }
+}
+
+/** Paths of all files in a folder, those of its folders included; none where there is no folder. */
+async function filesIn(files: Files, folder: string, prefix = ""): Promise<Set<string>> {
+  if (!(await files.exists(folder))) return new Set();
+  const found = (await files.list(folder)).map(async ({ name, kind }) => {
+    if (kind === "file") return [`${prefix}${name}`];
+    return [...(await filesIn(files, files.join(folder, name), `${prefix}${name}/`))];
+  });
+  return new Set((await Promise.all(found)).flat());
 }
 
 function isCount(value: unknown): boolean {
