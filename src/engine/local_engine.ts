@@ -130,7 +130,7 @@ export class LocalEngine implements Engine {
   }
 
   updateCritic(request: CriticUpdateRequest): Promise<CriticResult> {
-    return this.ask((parts) => this.times.measure("score", () => this.saved.updateCritic(parts, request)));
+    return this.ask((parts) => this.times.measure("train", () => this.saved.updateCritic(parts, request)));
   }
 
   async accumulate(request: AccumulateRequest): Promise<AccumulateResult> {

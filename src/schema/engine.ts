@@ -233,7 +233,7 @@ export interface EngineInfo {
 export interface DeviceTime {
   prefill: number;
   decode: number;
-  /** Forward and backward passes of training, reference policy included. */
+  /** Forward and backward passes of training, reference policy included, and the steps of a critic by itself. */
   train: number;
   /** Optimizer steps, with reading back the state they leave. */
   optimizer: number;

@@ -9,8 +9,7 @@ import { VirtualClock } from "./virtual_clock.ts";
 import { Waits } from "./waits.ts";
 
 /** An engine on the summing model whose device is lost at these operations. */
-async function open(losses: readonly number[] = []): Promise<LocalEngine> {
-  const clock = new VirtualClock();
+async function open(losses: readonly number[] = [], clock = new VirtualClock()): Promise<LocalEngine> {
   const policy = { inFlight: "drain", stepsPerQuantum: 1 } as const;
   const device = {
     clock,
@@ -59,6 +58,22 @@ describe("questions to an engine", () => {
     answered = true;
     expect(scores.length).toBeLessThan(8);
     for (const score of scores) await score;
+    await engine.close();
+  });
+
+  it("are timed by what the device does for them: a critic is trained, models are asked", async () => {
+    const clock = new VirtualClock();
+    const engine = await open([], clock);
+    await engine.updateCritic(critic("a", 3));
+    await engine.updateCritic(critic("b", 5));
+    const rows = { rows: [countingRow(1)], temperature: 1, policy: true, reference: false, values: true };
+    await engine.scoreRows({ id: "r", ...rows });
+    await engine.score({ id: "s", ids: Int32Array.of(1), temperature: 1 });
+    const { deviceSeconds } = await engine.stats();
+    // Twice 4 ms of the critic, 3 of rows and 2 of a text.
+    expect(deviceSeconds).toMatchObject({ train: 0.008, score: 0.005, optimizer: 0, prefill: 0, decode: 0 });
+    const { spans } = await engine.timeline(0);
+    expect(spans.map(({ kind }) => kind)).toEqual(["train", "score"]);
     await engine.close();
   });
 
