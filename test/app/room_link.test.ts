@@ -1,7 +1,10 @@
 /** A tab's membership in a room: what is told when, and what is kept to itself. */
 import { describe, expect, it } from "vitest";
+import { faultReason } from "../../src/app/page/environment.tsx";
+import { askRoom } from "../../src/app/page/lessons/ask_room.ts";
 import { freshLesson } from "../../src/app/page/lessons/lesson_session.ts";
 import { RoomLink, roomReport, type TicketPlace } from "../../src/app/page/lessons/room_link.ts";
+import { EnvironmentError } from "../../src/core/errors.ts";
 import type { Lesson, LessonRun } from "../../src/schema/lesson.ts";
 import type { RoomTicket } from "../../src/schema/room.ts";
 
@@ -80,6 +83,43 @@ describe("a room link", () => {
     const forgotten = () => Response.json({ detail: "Not in the room; join again with its code" }, { status: 401 });
     await room(forgotten, place).link.tell(report);
     expect(room(undefined, place).link.view().name).toBeNull();
+  });
+});
+
+/** What the page throws when the server that sent it is silent. */
+const gone = () => {
+  throw new EnvironmentError("server_gone", "https://10.0.0.2 does not answer.", { do: "Start its command again." });
+};
+
+describe("a room whose server is silent", () => {
+  it("is told to a learner as such, who stays in it, and learns what it missed when it is back", async () => {
+    let answers: () => Response = () => new Response(null, { status: 204 });
+    const { link, asked } = room(() => answers());
+    await link.join("ABC234", "Mina");
+    answers = gone;
+    await link.tell(report);
+    expect(link.view()).toEqual({
+      name: "Mina",
+      fault: {
+        code: "room_gone",
+        message: "The room cannot be reached: https://10.0.0.2 does not answer.",
+        do: "Check the network, or start `leyden serve --lan` again. Runs go on in their own tabs.",
+      },
+    });
+    answers = () => new Response(null, { status: 204 });
+    await link.tell({ ...report });
+    expect(asked.at(-1)).toEqual(["/room/api/report", { token: "t1", ...report }]);
+    expect(asked).toHaveLength(3);
+    expect(link.view().fault).toBeNull();
+  });
+
+  it("is no run's folder to a page, in either language", () => {
+    expect(faultReason("room_gone")).toBe("fault.room.gone");
+    expect(faultReason("server_gone")).toBe("env.goneWhy");
+  });
+
+  it("leaves other faults what they are", async () => {
+    await expect(askRoom(async () => Promise.reject(new TypeError("no")), "view")).rejects.toBeInstanceOf(TypeError);
   });
 });
 

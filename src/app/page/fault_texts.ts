@@ -34,7 +34,7 @@ const groups: readonly FaultGroup[] = [
   { text: "fault.key", codes: ["invalid_api_key", "401", "403", "http_401", "http_403"] },
   { text: "fault.absent", exact: true, codes: ["404", "http_404", "rollout_not_found", "call_not_found"] },
   { text: "fault.full", codes: ["disk_full"] },
-  { text: "fault.storage", codes: ["file_failed"] },
+  { text: "fault.storage", codes: ["file_failed", "swap_unfinished"] },
   {
     text: "fault.record",
     codes: ["store_write", "store_closed", "store_read_only", "call_malformed", "parent_mismatch", "duplicate_call"],
@@ -53,6 +53,7 @@ const groups: readonly FaultGroup[] = [
     exact: true,
     codes: [
       "model_folder",
+      "kept_name",
       "model_config",
       "model_unsupported",
       "config_json",
@@ -83,6 +84,7 @@ const groups: readonly FaultGroup[] = [
   { text: "fault.cancelled", codes: ["cancelled"] },
   { text: "fault.internal", codes: ["internal"] },
   { text: "fault.lessonRun", codes: ["lesson_run_lost"] },
+  { text: "fault.room.gone", codes: ["room_gone"] },
   { text: "fault.room.code", codes: ["room_403"] },
   { text: "fault.room.often", codes: ["room_429"] },
   { text: "fault.room.full", codes: ["room_409"] },

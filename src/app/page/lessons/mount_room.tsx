@@ -6,6 +6,7 @@ import type { LessonLanguage } from "../../../schema/lesson.ts";
 import { type RoomMember, type RoomView, roomViewSchema } from "../../../schema/room.ts";
 import type { RunFault } from "../../../schema/run_control.ts";
 import { faultIn, faultOf } from "../backend.ts";
+import { askRoom, postRoom } from "./ask_room.ts";
 import { FaultText } from "./fault_text.tsx";
 import type { Ask } from "./lesson_gateway.ts";
 import { findLesson, type SayLesson, sayOf } from "./say.ts";
@@ -27,15 +28,14 @@ async function refusal(response: Response): Promise<LeydenError> {
 }
 
 async function readRoom(ask: Ask): Promise<RoomView> {
-  const response = await ask("/room/api/view");
+  const response = await askRoom(ask, "view");
   if (response.ok) return roomViewSchema.parse(await response.json());
   throw await refusal(response);
 }
 
 /** Puts a member out; one who has left meanwhile is out already. */
 async function removeMember(ask: Ask, id: string): Promise<RoomView> {
-  const headers = { "content-type": "application/json" };
-  const response = await ask("/room/api/remove", { method: "POST", headers, body: JSON.stringify({ id }) });
+  const response = await postRoom(ask, "remove", { id });
   if (!response.ok && response.status !== 404) throw await refusal(response);
   return await readRoom(ask);
 }

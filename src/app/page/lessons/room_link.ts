@@ -5,6 +5,7 @@ import type { Lesson } from "../../../schema/lesson.ts";
 import { type RoomReport, type RoomTicket, roomTicketSchema } from "../../../schema/room.ts";
 import type { RunFault } from "../../../schema/run_control.ts";
 import { faultOf } from "../backend.ts";
+import { postRoom } from "./ask_room.ts";
 import type { Ask } from "./lesson_gateway.ts";
 import type { LessonState } from "./lesson_session.ts";
 
@@ -94,7 +95,9 @@ export class RoomLink {
     const news = JSON.stringify(latest);
     if (token === null || latest === null || news === this.told) return;
     this.told = news;
-    await this.attempt(async () => void (await this.post("report", { token, ...latest })));
+    const isTold = await this.attempt(async () => void (await this.post("report", { token, ...latest })));
+    // What did not arrive is told again with the next look at the lesson.
+    if (!isTold && this.told === news) this.told = "";
   }
 
   /** In with a ticket, out without one. */
@@ -109,17 +112,20 @@ export class RoomLink {
     for (const told of this.listeners) told();
   }
 
-  private async attempt(body: () => Promise<void>): Promise<void> {
+  /** False where it failed, which the state tells until something is done again. */
+  private async attempt(body: () => Promise<void>): Promise<boolean> {
     try {
       await body();
+      if (this.state.fault !== null) this.change({ ...this.state, fault: null });
+      return true;
     } catch (thrown) {
       this.change({ ...this.state, fault: faultOf(thrown) });
+      return false;
     }
   }
 
   private async post(path: string, body: unknown): Promise<Response> {
-    const headers = { "content-type": "application/json" };
-    const response = await this.ask(`/room/api/${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+    const response = await postRoom(this.ask, path, body);
     if (response.ok) return response;
     if (response.status === 401) this.become(null);
     throw new LeydenError(`room_${response.status}`, detailOf(await response.text()));
