@@ -1,7 +1,9 @@
 // A browser is asked once to keep what the page stores, and says what it does, as far as it can.
 import { describe, expect, it } from "vitest";
-import { LastingStorage, storageFacts } from "../../src/app/page/lasting_storage.ts";
+import { keepStored, LastingStorage, storageFacts } from "../../src/app/page/lasting_storage.ts";
 import { sizeText } from "../../src/app/page/size_text.ts";
+import type { TabEvent } from "../../src/app/tab/tab_host.ts";
+import { idleRun } from "../../src/schema/run_control.ts";
 
 /** A storage that is kept once it was asked, unless it refuses. */
 function storage(refuses = false) {
@@ -19,6 +21,21 @@ function storage(refuses = false) {
   return made;
 }
 
+const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));
+
+/** A tab in which no run is at work. */
+function quietTab() {
+  let told: (event: TabEvent) => void = () => {};
+  const tab = {
+    status: idleRun,
+    onEvent: (tells: typeof told) => {
+      told = tells;
+      return () => {};
+    },
+  };
+  return { tab, tell: (event: TabEvent) => told(event) };
+}
+
 describe("storage that lasts", () => {
   it("is asked for once, also when that is refused", async () => {
     for (const refuses of [false, true]) {
@@ -29,6 +46,26 @@ describe("storage that lasts", () => {
       expect(browser.asked).toBe(1);
       const facts = { isLasting: !refuses, usedBytes: 3_100_000, quotaBytes: 2e9 };
       expect(await storageFacts(browser)).toEqual(facts);
+    }
+  });
+
+  it("is asked for from the first run on, and when something was brought in; once for both", async () => {
+    for (const [kind, phase] of [
+      ["status", "running"],
+      ["imported", "idle"],
+    ] as const) {
+      const browser = storage();
+      const { tab, tell } = quietTab();
+      keepStored(tab, browser);
+      tell({ kind: "status", status: tab.status });
+      tell({ kind: "said", line: "" });
+      expect(browser.asked).toBe(0);
+      tab.status = { ...idleRun, phase };
+      for (let times = 0; times < 2; times++) {
+        tell(kind === "imported" ? { kind } : { kind, status: tab.status });
+        await settled();
+      }
+      expect(browser.asked, kind).toBe(1);
     }
   });
 

@@ -1,5 +1,5 @@
 import { isAtWork } from "../../schema/run_control.ts";
-import type { TabHost } from "../tab/tab_host.ts";
+import type { TabEvent, TabHost } from "../tab/tab_host.ts";
 
 /** What of a browser's storage is used; older ones lack some of it, whatever the types say. */
 export type BrowserStorage = Partial<Pick<StorageManager, "persist" | "persisted" | "estimate">> | undefined;
@@ -56,11 +56,11 @@ export function browserStorage(): BrowserStorage {
   return (navigator as { storage?: StorageManager }).storage;
 }
 
-/** Has the browser keep what the tab stores, from its first run on: nobody is asked before there is something to keep. */
-export function keepStored(tab: TabHost): void {
-  const lasting = new LastingStorage(browserStorage());
-  const follow = (): void => {
-    if (isAtWork(tab.status.phase)) void lasting.ask();
+/** Has the browser keep what the tab stores, from its first run or import on: nobody is asked before there is something to keep. */
+export function keepStored(tab: Pick<TabHost, "status" | "onEvent">, storage: BrowserStorage = browserStorage()): void {
+  const lasting = new LastingStorage(storage);
+  const follow = (event?: TabEvent): void => {
+    if (event?.kind === "imported" || isAtWork(tab.status.phase)) void lasting.ask();
   };
   tab.onEvent(follow);
   follow();

@@ -6,13 +6,25 @@ import { offeredExperiments } from "./experiments.ts";
 import { type Folder, textOf } from "./folder_archive.ts";
 import { recordName } from "./tab_record.ts";
 
-/** A run that a person brings, as far as its files tell. */
-export interface ArrivingRun {
+/** What the files of a run tell. */
+export interface RunFacts {
   /** Id of the experiment that it is a run of, by its configuration; null where that cannot be told. */
   readonly experiment: string | null;
   /** Updates finished, and how many there were to be. */
   readonly update: number;
   readonly updates: number;
+}
+
+/** A run that a person brings. */
+export interface ArrivingRun extends RunFacts {
+  /** Ids of the experiments of which a run is kept here: that one would be replaced. */
+  readonly kept: readonly string[];
+}
+
+/** A model that a person brings. */
+export interface ArrivingModel {
+  /** One is kept under its name. */
+  readonly replaces: boolean;
 }
 
 /** A checkpoint that a person brings, as far as its archive tells. */
@@ -21,6 +33,8 @@ export interface ArrivingCheckpoint {
   readonly experiment: string;
   /** Updates finished. */
   readonly update: number;
+  /** A run is kept there. */
+  readonly replaces: boolean;
 }
 
 /** What the agents of a configuration are, and what they are given. */
@@ -63,7 +77,7 @@ export async function runConfigOf(folder: Folder): Promise<ExperimentConfig> {
 }
 
 /** What the files of a run tell. @throws FormatError "run_folder" */
-export async function arrivingRun(folder: Folder): Promise<ArrivingRun> {
+export async function arrivingRun(folder: Folder): Promise<RunFacts> {
   const config = await runConfigOf(folder);
   const steps = Object.keys(folder).map((path) =>
     Number(/^checkpoints\/step_(\d+)\/state\.json$/.exec(path)?.[1] ?? 0),

@@ -1,9 +1,9 @@
-import { FormatError } from "../../core/errors.ts";
+import { asLeydenError, FormatError } from "../../core/errors.ts";
 import { readRunConfig } from "../../experiment/config.ts";
 import { RunFolder } from "../../experiment/run_folder.ts";
 import type { ExperimentConfig } from "../../schema/experiment.ts";
 import type { Files } from "../../schema/files.ts";
-import { isAlive, RunPhaseError } from "../../schema/run_control.ts";
+import { isAlive } from "../../schema/run_control.ts";
 import type { TabControl } from "./tab_control.ts";
 import { idOfFolder, importedModelFolder, importedModels, runFolderOf, runFolders, storePathOf } from "./tab_places.ts";
 import type { TabParts } from "./tab_run.ts";
@@ -40,8 +40,13 @@ export interface KeptThings {
   readonly isDurable: boolean;
 }
 
+/** Bytes in a folder; what has gone since it was found, as a run at work renames and deletes, takes nothing. */
 async function folderSize(files: Files, folder: string): Promise<number> {
-  const sizes = (await files.list(folder)).map(({ name, kind, sizeBytes }) =>
+  const entries = await files.list(folder).catch((thrown: unknown) => {
+    if (asLeydenError(thrown).code === "file_missing") return [];
+    throw thrown;
+  });
+  const sizes = entries.map(({ name, kind, sizeBytes }) =>
     kind === "file" ? sizeBytes : folderSize(files, files.join(folder, name)),
   );
   return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
@@ -65,15 +70,16 @@ export class KeptStorage {
   /** @throws RunPhaseError while a run uses it; FormatError "nothing_kept" */
   async deleteModel(name: string): Promise<void> {
     const path = importedModelFolder(name);
-    if (this.usesModel(path)) throw new RunPhaseError("lose its model", this.control.status().phase, "Stop it first.");
-    await this.require(path, name);
-    await this.files.remove(path);
+    await this.control.changeModel(path, async () => {
+      await this.require(path, name);
+      await this.files.remove(path);
+    });
   }
 
   /** Deletes an experiment's run with its records. @throws RunPhaseError while it is at work; FormatError "nothing_kept" */
   async deleteRun(experiment: string): Promise<void> {
-    await this.require(runFolderOf(experiment), experiment);
     await this.control.discard(experiment, async () => {
+      await this.require(runFolderOf(experiment), experiment);
       this.parts.sqlite.remove(storePathOf(experiment));
       await this.files.remove(runFolderOf(experiment));
     });
@@ -86,7 +92,7 @@ export class KeptStorage {
   private async models(): Promise<KeptModel[]> {
     const models = (await this.idsIn(importedModels)).map(async (name): Promise<KeptModel> => {
       const path = importedModelFolder(name);
-      return { name, path, sizeBytes: await folderSize(this.files, path), inUse: this.usesModel(path) };
+      return { name, path, sizeBytes: await folderSize(this.files, path), inUse: this.control.usesModel(path) };
     });
     return Promise.all(models);
   }
@@ -132,12 +138,6 @@ export class KeptStorage {
       // A damaged database: what it takes is not known, and deleting it frees that all the same.
       return 0;
     }
-  }
-
-  /** True while a run is at work on a model. */
-  private usesModel(path: string): boolean {
-    const { phase, config } = this.control.status();
-    return isAlive(phase) && config?.model.path === path;
   }
 
   private async idsIn(folder: string): Promise<string[]> {

@@ -3,23 +3,21 @@ import { FormatError } from "../../core/errors.ts";
 import { RunFolder } from "../../experiment/run_folder.ts";
 import type { Files } from "../../schema/files.ts";
 import { isExportable, RunPhaseError } from "../../schema/run_control.ts";
-import { type ArrivingCheckpoint, type ArrivingRun, arrivingRun, runConfigOf } from "./arriving_run.ts";
-import { tabExperiment } from "./experiments.ts";
 import {
-  bytesOf,
-  chosenFiles,
-  type Folder,
-  folderBytes,
-  safePath,
-  textOf,
-  unzipped,
-  zipped,
-} from "./folder_archive.ts";
+  type ArrivingCheckpoint,
+  type ArrivingModel,
+  type ArrivingRun,
+  arrivingRun,
+  runConfigOf,
+} from "./arriving_run.ts";
+import { offeredExperiments, tabExperiment } from "./experiments.ts";
+import { chosenFiles, type Folder, folderBytes, textOf, unzipped, zipped } from "./folder_archive.ts";
+import type { FolderSwap } from "./folder_swap.ts";
 import type { TabControl } from "./tab_control.ts";
 import type { TabArchive, TabFile } from "./tab_messages.ts";
 import { importedModelFolder, runFolderOf, storePathOf } from "./tab_places.ts";
 import { parseRecord, recordName, type TabRecord } from "./tab_record.ts";
-import type { TabParts } from "./tab_run.ts";
+import { type TabParts, tabSwap } from "./tab_run.ts";
 
 /** What a model folder has at least. */
 const modelNames = ["config.json", "tokenizer.json"];
@@ -36,26 +34,29 @@ const runConfigName = "run_config.json";
 export class RunTransfer {
   private readonly parts: TabParts;
   private readonly control: TabControl;
+  private readonly swap: FolderSwap;
 
-  constructor(parts: TabParts, control: TabControl) {
+  constructor(parts: TabParts, control: TabControl, swap: FolderSwap = tabSwap(parts)) {
     this.parts = parts;
     this.control = control;
+    this.swap = swap;
   }
 
-  /** Keeps a model folder under a name; returns its path. @throws FormatError "model_folder" naming what it lacks */
-  async importModel(name: string, files: readonly TabFile[]): Promise<string> {
-    const folder = await chosenFiles(files);
-    const lacking = modelNames.filter((wanted) => folder[wanted] === undefined);
-    const hasWeights = Object.keys(folder).some((path) => path.endsWith(".safetensors"));
-    if (!hasWeights) lacking.push("*.safetensors");
-    if (lacking.length > 0) {
-      throw new FormatError("model_folder", `The folder ${name} lacks ${lacking.join(", ")}.`, {
-        do: "Choose the folder of a model as Hugging Face lays it out.",
-        data: { lacking },
-      });
-    }
+  /** What a model folder would replace. @throws FormatError as importModel */
+  async arrivingModel(name: string, files: readonly TabFile[]): Promise<ArrivingModel> {
     const target = importedModelFolder(name);
-    await this.replace(target, folder);
+    await modelFolder(name, files);
+    return { replaces: await this.files.exists(target) };
+  }
+
+  /**
+   * Keeps a model folder under a name, over what is kept there; returns its path.
+   * @throws FormatError "kept_name"; "model_folder" naming what it lacks; RunPhaseError while a run uses what is there
+   */
+  async importModel(name: string, files: readonly TabFile[]): Promise<string> {
+    const target = importedModelFolder(name);
+    const folder = await modelFolder(name, files);
+    await this.control.changeModel(target, () => this.swap.place(target, folder));
     return target;
   }
 
@@ -82,7 +83,8 @@ export class RunTransfer {
   /** What a checkpoint's archive tells, before it is brought in. @throws as importCheckpoint */
   async arrivingCheckpoint(zip: Uint8Array): Promise<ArrivingCheckpoint> {
     const { record, update } = await exportedCheckpoint(zip);
-    return { experiment: record.experiment, update };
+    const { experiment } = record;
+    return { experiment, update, replaces: await this.keepsRun(experiment) };
   }
 
   /** Puts an exported checkpoint in its run's place. @throws FormatError "zip", "tab_record", "checkpoint_damaged" */
@@ -113,7 +115,9 @@ export class RunTransfer {
 
   /** What the files of a run tell, before it is brought in. @throws FormatError "run_folder", "zip", "file_path" */
   async arrivingRun(files: readonly TabFile[]): Promise<ArrivingRun> {
-    return arrivingRun(await chosenFiles(files));
+    const run = await arrivingRun(await chosenFiles(files));
+    const kept = await Promise.all(offeredExperiments.map(({ id }) => this.keepsRun(id)));
+    return { ...run, kept: offeredExperiments.filter((_, index) => kept[index]).map(({ id }) => id) };
   }
 
   /** Puts a run's folder in an experiment's place. @throws FormatError "run_folder", "store_file" */
@@ -139,33 +143,30 @@ export class RunTransfer {
     throw new FormatError("no_run", "There is no run to export.", { do: "Start one." });
   }
 
-  private async adopt(
-    record: TabRecord,
-    { [storeName]: store, [storeLogName]: log, ...folder }: Folder,
-  ): Promise<void> {
-    await this.control.adopt(record, async () => {
-      const { sqlite } = this.parts;
-      const path = storePathOf(record.experiment);
-      sqlite.remove(path);
-      await this.replace(runFolderOf(record.experiment), folder);
-      if (store === undefined) return;
-      const given = await Promise.all([bytesOf(store), log === undefined ? undefined : bytesOf(log)]);
-      await sqlite.importFile(path, ...given);
-    });
+  private adopt(record: TabRecord, { [storeName]: bytes, [storeLogName]: log, ...folder }: Folder): Promise<void> {
+    const store = { path: storePathOf(record.experiment), bytes, log };
+    const target = runFolderOf(record.experiment);
+    return this.control.adopt(record, () => this.swap.place(target, folder, store));
   }
 
-  private async replace(target: string, folder: Folder): Promise<void> {
-    await this.files.remove(target);
-    try {
-      for (const [path, file] of Object.entries(folder)) {
-        await this.files.write(this.files.join(target, safePath(path)), await bytesOf(file));
-      }
-    } catch (thrown) {
-      // Half of it would look like the whole.
-      await this.files.remove(target);
-      throw thrown;
-    }
+  private keepsRun(experiment: string): Promise<boolean> {
+    return this.files.exists(runFolderOf(experiment));
   }
+}
+
+/** The files of a model. @throws FormatError "model_folder" naming what it lacks */
+async function modelFolder(name: string, files: readonly TabFile[]): Promise<Folder> {
+  const folder = await chosenFiles(files);
+  const lacking = modelNames.filter((wanted) => folder[wanted] === undefined);
+  const hasWeights = Object.keys(folder).some((path) => path.endsWith(".safetensors"));
+  if (!hasWeights) lacking.push("*.safetensors");
+  if (lacking.length > 0) {
+    throw new FormatError("model_folder", `The folder ${name} lacks ${lacking.join(", ")}.`, {
+      do: "Choose the folder of a model as Hugging Face lays it out.",
+      data: { lacking },
+    });
+  }
+  return folder;
 }
 
 /** What is in a checkpoint's archive. @throws FormatError "zip", "tab_record", "checkpoint_damaged" */

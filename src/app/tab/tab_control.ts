@@ -7,6 +7,7 @@ import {
   isAlive,
   isOver,
   type RunControl,
+  type RunFault,
   RunPhaseError,
   type RunStatus,
   type StartRequest,
@@ -16,12 +17,11 @@ import { MemoryStore } from "../../store/memory_store.ts";
 import { EditedReward } from "../reward/edited_reward.ts";
 import type { RunSteering } from "../run_steering.ts";
 import { tabChoices, tabExperiment } from "./experiments.ts";
-import { FolderSwap } from "./folder_swap.ts";
 import { keptConfig, leftRun } from "./left_run.ts";
 import { tabConfig } from "./tab_config.ts";
 import { runFolderOf } from "./tab_places.ts";
 import { KeptRecord, type TabRecord } from "./tab_record.ts";
-import { runParts, type TabParts, TabRun, type TabWork, workInTab } from "./tab_run.ts";
+import { runParts, type TabParts, TabRun, type TabWork, tabSwap, workInTab } from "./tab_run.ts";
 
 /** The runs of a tab, one at a time: started, steered, looked at when they are over, and found again after a reload. */
 export class TabControl implements RunControl {
@@ -47,8 +47,9 @@ export class TabControl implements RunControl {
 
   /** Finds the run of an earlier page and shows it. */
   async open(): Promise<void> {
-    const { platform, sqlite } = this.parts;
-    await new FolderSwap(platform.files, sqlite).settle().catch((thrown) => this.sayFault(thrown));
+    await tabSwap(this.parts)
+      .settle()
+      .catch((thrown) => this.sayFault(asLeydenError(thrown)));
     await this.record.read();
     await this.look();
   }
@@ -201,7 +202,7 @@ export class TabControl implements RunControl {
       await this.release();
       await change();
     } catch (thrown) {
-      await this.look().catch((fault) => this.sayFault(fault));
+      await this.look().catch((fault) => this.sayFault(asLeydenError(fault)));
       throw thrown;
     }
   }
@@ -217,9 +218,9 @@ export class TabControl implements RunControl {
       if (this.run !== run) return;
       this.tell();
       const { phase } = run.status();
-      if (isOver(phase)) this.noteEnd().catch((thrown) => this.sayFault(thrown));
+      if (isOver(phase)) this.noteEnd().catch((thrown) => this.sayFault(asLeydenError(thrown)));
     });
-    this.resting = run.closed.then(() => this.rested(run)).catch((thrown) => this.sayFault(thrown));
+    this.resting = run.closed.then(() => this.rested(run)).catch((thrown) => this.sayFault(asLeydenError(thrown)));
     this.tell();
   }
 
@@ -272,13 +273,12 @@ export class TabControl implements RunControl {
     const view = shown === null ? { control: this, page } : shown(store);
     parts.use(createApp({ store, model: null, clock, entropy, config: { key }, report, ...view }));
     if (status === undefined) this.rest = rest;
-    else if (rest.error !== null) this.sayFault(rest.error);
+    else if (rest.error !== null && rest.error.message !== status.error?.message) this.sayFault(rest.error);
     this.tell();
   }
 
   /** What went wrong beside a run: storage that is full, say. */
-  private sayFault(thrown: unknown): void {
-    const { message, do: advice } = asLeydenError(thrown);
+  private sayFault({ message, do: advice }: Pick<RunFault, "message" | "do">): void {
     this.parts.say(`${message} ${advice}`.trim());
   }
 

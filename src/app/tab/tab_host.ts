@@ -4,7 +4,7 @@ import { asLeydenError, EnvironmentError, LeydenError } from "../../core/errors.
 import type { PageAssets } from "../../schema/page_assets.ts";
 import type { WorkerHandle } from "../../schema/platform.ts";
 import type { RunFault, RunStatus } from "../../schema/run_control.ts";
-import type { ArrivingCheckpoint, ArrivingRun } from "./arriving_run.ts";
+import type { ArrivingCheckpoint, ArrivingModel, ArrivingRun } from "./arriving_run.ts";
 import type { KeptThings } from "./kept_storage.ts";
 import { linkServiceWorker, type ServiceWorkerLink } from "./service_worker_link.ts";
 import type { AgentWay, TabArchive, TabAsk, TabCalls, TabFile, TabOpen, TabReport } from "./tab_messages.ts";
@@ -30,7 +30,9 @@ export type TabEvent =
   | { readonly kind: "status"; readonly status: RunStatus }
   | { readonly kind: "said"; readonly line: string }
   /** A run was at work when the tab was frozen or its computer slept; it goes on now. */
-  | { readonly kind: "stood_still"; readonly ms: number };
+  | { readonly kind: "stood_still"; readonly ms: number }
+  /** What a person brought is kept. */
+  | { readonly kind: "imported" };
 
 /** The whole system in this tab, seen from its page. */
 export interface TabHost {
@@ -46,7 +48,12 @@ export interface TabHost {
   fetch(path: string, init?: RequestInit): Promise<Response>;
   /** Calls `told` for every change of the run and every line for people, until the returned function is called. */
   onEvent(told: (event: TabEvent) => void): () => void;
-  /** Keeps a model folder that a person brought; returns the path that `model.path` takes. @throws FormatError */
+  /** What a model folder would replace under its name. @throws FormatError when it is none, or cannot have that name */
+  arrivingModel(name: string, files: readonly TabFile[]): Promise<ArrivingModel>;
+  /**
+   * Keeps a model folder that a person brought, over what has its name; returns the path that `model.path` takes.
+   * @throws FormatError; LeydenError "run_phase" while a run uses what it would replace
+   */
   importModel(name: string, files: readonly TabFile[]): Promise<string>;
   /** True when the run that is shown has a checkpoint. */
   hasCheckpoint(): Promise<boolean>;
@@ -168,8 +175,12 @@ class TabPage implements TabHost {
     return () => this.told.delete(told);
   }
 
+  arrivingModel(name: string, files: readonly TabFile[]): Promise<ArrivingModel> {
+    return this.call("arrivingModel", name, files);
+  }
+
   importModel(name: string, files: readonly TabFile[]): Promise<string> {
-    return this.call("importModel", name, files);
+    return this.imported(this.call("importModel", name, files));
   }
 
   hasCheckpoint(): Promise<boolean> {
@@ -185,7 +196,7 @@ class TabPage implements TabHost {
   }
 
   async importCheckpoint(zip: Uint8Array): Promise<void> {
-    await this.call("importCheckpoint", zip);
+    await this.imported(this.call("importCheckpoint", zip));
   }
 
   exportRun(): Promise<TabArchive> {
@@ -197,7 +208,7 @@ class TabPage implements TabHost {
   }
 
   async importRun(experiment: string, files: readonly TabFile[]): Promise<void> {
-    await this.call("importRun", experiment, files);
+    await this.imported(this.call("importRun", experiment, files));
   }
 
   kept(): Promise<KeptThings> {
@@ -217,6 +228,12 @@ class TabPage implements TabHost {
     await this.call("close");
     this.fail(new EnvironmentError("tab_closed", "The tab was closed.", { do: "Reload the page." }));
     await this.worker.terminate();
+  }
+
+  private async imported<T>(work: Promise<T>): Promise<T> {
+    const result = await work;
+    this.tell({ kind: "imported" });
+    return result;
   }
 
   private call<M extends keyof TabCalls>(method: M, ...args: TabCalls[M]["args"]): Promise<TabCalls[M]["result"]> {

@@ -1,7 +1,7 @@
 /** What passes between the page and the host worker of its tab. */
 import type { PageAssets } from "../../schema/page_assets.ts";
 import type { RunFault, RunStatus } from "../../schema/run_control.ts";
-import type { ArrivingCheckpoint, ArrivingRun } from "./arriving_run.ts";
+import type { ArrivingCheckpoint, ArrivingModel, ArrivingRun } from "./arriving_run.ts";
 import type { KeptThings } from "./kept_storage.ts";
 
 /** How agents reach the gateway: their fetch is answered, or their requests go to the service worker. */
@@ -35,6 +35,7 @@ export interface TabArchive {
 
 /** What the page asks of the worker beside HTTP, with what it answers. */
 export interface TabCalls {
+  arrivingModel: { args: readonly [name: string, files: readonly TabFile[]]; result: ArrivingModel };
   importModel: { args: readonly [name: string, files: readonly TabFile[]]; result: string };
   hasCheckpoint: { args: readonly []; result: boolean };
   exportCheckpoint: { args: readonly []; result: TabArchive };

@@ -16,10 +16,11 @@ import { runOnHost } from "../run_on_host.ts";
 import { RunSteering } from "../run_steering.ts";
 import type { TokenBytes } from "../session/session_options.ts";
 import type { TabExperiment } from "./experiments.ts";
+import { FolderSwap } from "./folder_swap.ts";
 import { keepExperimentModel } from "./page_models.ts";
 import type { AgentWay } from "./tab_messages.ts";
 import { experimentFolder, runFolderOf, storePathOf } from "./tab_places.ts";
-import { tabRunHost } from "./tab_run_host.ts";
+import { checkTabStore, tabRunHost } from "./tab_run_host.ts";
 
 /** What the runs of a tab share. */
 export interface TabParts {
@@ -35,6 +36,11 @@ export interface TabParts {
   /** The gateway in use from now on. */
   use(app: GatewayApp): void;
   say(line: string): void;
+}
+
+/** How a tab puts what a person brings in place of what is kept. */
+export function tabSwap({ platform, sqlite }: TabParts): FolderSwap {
+  return new FolderSwap(platform.files, sqlite, (path) => checkTabStore(platform, sqlite, path));
 }
 
 /** A run to start in a tab. */

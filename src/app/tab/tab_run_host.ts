@@ -91,6 +91,12 @@ function agentOf({ config: { rollout: r } }: PlacedConfig): AgentCommand {
   };
 }
 
+/** Opens a store of this tab and closes it. @throws as openTabStore */
+export async function checkTabStore(platform: Platform, sqlite: BrowserSqlite, place: string): Promise<void> {
+  const store = await openTabStore(platform, sqlite, place);
+  await store.close();
+}
+
 /** Opens a store of this tab, which alone has its databases. @throws StoreError, EnvironmentError "sql_failed" */
 export async function openTabStore({ clock }: Platform, sqlite: BrowserSqlite, place: string): Promise<Store> {
   if (place === "memory") return new MemoryStore();

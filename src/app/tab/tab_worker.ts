@@ -86,6 +86,7 @@ const nothing = async (work: Promise<void>): Promise<null> => {
 
 function callsOf(control: TabControl, transfer: RunTransfer, storage: KeptStorage): Calls {
   return {
+    arrivingModel: (name, files) => transfer.arrivingModel(name, files),
     importModel: (name, files) => transfer.importModel(name, files),
     hasCheckpoint: () => transfer.hasCheckpoint(),
     exportCheckpoint: () => transfer.exportCheckpoint(),

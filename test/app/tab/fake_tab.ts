@@ -17,6 +17,12 @@ export class FakeTab {
   readonly files: Files = memoryFiles();
   /** What the next run fails of instead of opening; null: it opens. */
   fault: unknown = null;
+  /** Why the records of a run cannot be opened; null: there are none. */
+  storeFault: unknown = null;
+  /** Why no gateway can be put to use; null: one can. */
+  useFault: unknown = null;
+  /** What was said to people. */
+  readonly said: string[] = [];
   private control: TabControl | null = null;
   private held: PromiseWithResolvers<void> | null = null;
 
@@ -109,10 +115,20 @@ export class FakeTab {
   };
 
   private parts(): TabParts {
-    const sqlite = { exists: () => false, remove() {}, reserve: async () => {} };
+    const sqlite = {
+      exists: (path: string) => this.storeFault !== null && path.startsWith("/runs/"),
+      remove() {},
+      reserve: async () => {
+        throw this.storeFault;
+      },
+    };
+    const use = (): void => {
+      if (this.useFault !== null) throw this.useFault;
+    };
+    const say = (line: string): void => void this.said.push(line);
     const platform = { files: this.files, clock: systemClock, entropy: systemEntropy };
     const parts: Partial<Record<keyof TabParts, unknown>> = {
-      ...{ platform, sqlite, agents: "fetch", gatewayUrl: null, key: "key", use() {}, say() {} },
+      ...{ platform, sqlite, agents: "fetch", gatewayUrl: null, key: "key", use, say },
       ...{ assets: { kind: "embedded", files: {} }, page: { get: async () => null }, scriptAt: () => "" },
     };
     return parts as unknown as TabParts;

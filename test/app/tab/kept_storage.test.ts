@@ -3,8 +3,9 @@ import { describe, expect, it } from "vitest";
 import { KeptStorage } from "../../../src/app/tab/kept_storage.ts";
 import type { TabControl } from "../../../src/app/tab/tab_control.ts";
 import type { TabParts } from "../../../src/app/tab/tab_run.ts";
+import { EnvironmentError } from "../../../src/core/errors.ts";
 import { memoryFiles } from "../../../src/platform/memory_files.ts";
-import type { RunPhase } from "../../../src/schema/run_control.ts";
+import { isAlive, type RunPhase, RunPhaseError } from "../../../src/schema/run_control.ts";
 import { calcConfig, runConfig } from "./run_configs.ts";
 
 const state = { format: 1, update: 2, version: 2, optimizerSteps: 2, cursor: 4, carryOver: [], storeSeq: 9 };
@@ -27,7 +28,13 @@ async function tab(phase: RunPhase = "stopped") {
     sizeBytes: (path: string) => databases.get(path),
     remove: (path: string) => void databases.delete(path),
   };
+  const usesModel = (path: string): boolean => isAlive(phase) && path === "/models/my%20model";
   const control = {
+    usesModel,
+    changeModel: async (path: string, change: () => Promise<void>) => {
+      if (usesModel(path)) throw new RunPhaseError("lose its model", phase, "Stop it first.");
+      await change();
+    },
     shown: { experiment: "calc" },
     status: () => ({ phase, config: { ...calcConfig, model: { ...calcConfig.model, path: "/models/my%20model" } } }),
     async discard(experiment: string, remove: () => Promise<void>) {
@@ -68,6 +75,34 @@ describe("what a tab keeps", () => {
     expect((await storage.list()).runs[0]?.sizeBytes).toBeGreaterThan(0);
     await storage.deleteRun("calc");
     expect(databases.size).toBe(0);
+  });
+
+  it("is listed while a run renames and deletes its checkpoints: what has gone takes nothing", async () => {
+    const { storage, files } = await tab();
+    const { list } = files;
+    files.list = async (folder) => {
+      if (folder.endsWith("step_2")) await files.remove(folder);
+      return list(folder);
+    };
+    const { runs } = await storage.list();
+    expect(runs.map(({ experiment, sizeBytes }) => [experiment, sizeBytes])).toEqual([
+      ["calc", runConfig.length + 5000],
+      ["clerk", 8],
+    ]);
+    files.list = async (folder) => {
+      if (folder.endsWith("step_1")) throw new EnvironmentError("file_failed", "no", {});
+      return list(folder);
+    };
+    await expect(storage.list()).rejects.toMatchObject({ code: "file_failed" });
+  });
+
+  it("is not deleted whole for a name that is none", async () => {
+    const { storage, files } = await tab();
+    for (const name of ["", ".", ".."]) {
+      await expect(storage.deleteModel(name)).rejects.toMatchObject({ code: "kept_name" });
+      await expect(storage.deleteRun(name)).rejects.toMatchObject({ code: "kept_name" });
+    }
+    expect([(await files.list("/models")).length, (await files.list("/runs")).length]).toEqual([1, 2]);
   });
 
   it("is deleted: a model, and a run with its records", async () => {

@@ -1,13 +1,15 @@
 // Models, checkpoints and runs into a tab and out of it: what arrives is what left, and nothing lands outside its place.
 import { strFromU8, strToU8, unzipSync, zipSync } from "fflate";
 import { beforeEach, describe, expect, it } from "vitest";
+import { FolderSwap } from "../../../src/app/tab/folder_swap.ts";
 import { RunTransfer } from "../../../src/app/tab/run_transfer.ts";
 import type { TabControl } from "../../../src/app/tab/tab_control.ts";
 import type { TabFile } from "../../../src/app/tab/tab_messages.ts";
 import type { TabRecord } from "../../../src/app/tab/tab_record.ts";
 import type { TabParts } from "../../../src/app/tab/tab_run.ts";
 import { memoryFiles } from "../../../src/platform/memory_files.ts";
-import type { RunPhase } from "../../../src/schema/run_control.ts";
+import type { Files } from "../../../src/schema/files.ts";
+import { type RunPhase, RunPhaseError } from "../../../src/schema/run_control.ts";
 import { calcConfig, runConfig } from "./run_configs.ts";
 
 const record: TabRecord = {
@@ -18,6 +20,8 @@ const record: TabRecord = {
   isRunning: true,
 };
 
+const usedModel = "/models/used";
+
 /** A tab with files and databases in memory; `adopted` is what was put in place of its run. */
 function tab(shown: TabRecord | null = record, phase: RunPhase = "stopped") {
   const files = memoryFiles();
@@ -25,7 +29,7 @@ function tab(shown: TabRecord | null = record, phase: RunPhase = "stopped") {
   const adopted: TabRecord[] = [];
   const sqlite = {
     exists: (path: string) => databases.has(path),
-    exportFile: (path: string) => databases.get(path),
+    exportFile: (path: string) => databases.get(path) ?? new Uint8Array(),
     importFile: async (path: string, bytes: Uint8Array, log?: Uint8Array) =>
       void databases.set(path, strToU8(strFromU8(bytes) + strFromU8(log ?? new Uint8Array()))),
     remove: (path: string) => void databases.delete(path),
@@ -33,13 +37,29 @@ function tab(shown: TabRecord | null = record, phase: RunPhase = "stopped") {
   const control = {
     shown,
     status: () => ({ phase }),
+    changeModel: async (path: string, change: () => Promise<void>) => {
+      if (path === usedModel) throw new RunPhaseError("lose its model", phase, "Stop it first.");
+      await change();
+    },
     async adopt(taken: TabRecord, place: () => Promise<void>) {
       await place();
       adopted.push(taken);
     },
   };
   const parts = { platform: { files }, sqlite } as unknown as TabParts;
-  return { files, databases, adopted, transfer: new RunTransfer(parts, control as unknown as TabControl) };
+  const swap = new FolderSwap(files, sqlite, async () => {});
+  return { files, databases, adopted, transfer: new RunTransfer(parts, control as unknown as TabControl, swap) };
+}
+
+/** Every file by its path. */
+async function contents(files: Files, folder = "/"): Promise<Record<string, string>> {
+  const out: Record<string, string> = {};
+  for (const { name, kind } of await files.list(folder)) {
+    const path = files.join(folder, name);
+    if (kind === "file") out[path] = await files.readText(path);
+    else Object.assign(out, await contents(files, path));
+  }
+  return out;
 }
 
 const file = (path: string, text: string): TabFile => ({ path, file: new Blob([text]) });
@@ -79,7 +99,7 @@ describe("transfers of a tab", () => {
     ]);
     const to = tab(null);
     await to.files.write("/runs/calc/old.txt", "of another run");
-    expect(await to.transfer.arrivingCheckpoint(zip)).toEqual({ experiment: "calc", update: 2 });
+    expect(await to.transfer.arrivingCheckpoint(zip)).toEqual({ experiment: "calc", update: 2, replaces: true });
     expect(to.adopted).toEqual([]);
     await to.transfer.importCheckpoint(zip);
     expect(to.adopted).toEqual([{ ...record, isRunning: false }]);
@@ -148,9 +168,12 @@ describe("transfers of a tab", () => {
     const files = [{ path: "mine.zip", file: new Blob([zip as Uint8Array<ArrayBuffer>]) }];
     const to = tab(null);
     const { updates } = calcConfig.train;
-    expect(await to.transfer.arrivingRun(files)).toEqual({ experiment: "calc", update: 3, updates });
+    expect(await to.transfer.arrivingRun(files)).toEqual({ experiment: "calc", update: 3, updates, kept: [] });
     await to.transfer.importRun("calc", files);
     expect(await to.files.readText("/runs/calc/config.json")).toBe(runConfig);
+    // A folder that no list of runs shows, since its configuration is gone, is replaced as well.
+    await to.files.write("/runs/clerk/checkpoints/step_1/state.json", "{}");
+    expect((await to.transfer.arrivingRun(files)).kept).toEqual(["calc", "clerk"]);
   });
 
   it("leave nothing of a run that does not fit", async () => {
@@ -163,6 +186,18 @@ describe("transfers of a tab", () => {
     const files = [file("config.json", runConfig), file("b.bin", "b")];
     await expect(to.transfer.importRun("calc", files)).rejects.toThrow("full");
     expect(await to.files.exists("/runs/calc")).toBe(false);
+  });
+
+  it("leave the kept run as it was when the new one does not fit, or is refused by the end", async () => {
+    const { transfer, files, databases } = from;
+    const before = await contents(files);
+    const noConfig = [file("a/config.json", runConfig), file("a/../../x", "")];
+    await expect(transfer.importRun("calc", noConfig)).rejects.toMatchObject({ code: "file_path" });
+    const unread = { path: "b.bin", file: new Blob(["b"]) };
+    unread.file.arrayBuffer = () => Promise.reject(new Error("the file has gone"));
+    await expect(transfer.importRun("calc", [file("config.json", runConfig), unread])).rejects.toThrow("has gone");
+    expect(await contents(files)).toEqual(before);
+    expect(text(databases.get("/runs/calc/store.sqlite"))).toBe("database");
   });
 
   it("take no run out while it is at work", async () => {
@@ -183,6 +218,37 @@ describe("transfers of a tab", () => {
       code: "model_folder",
       message: "The folder x lacks config.json, tokenizer.json, *.safetensors.",
     });
+  });
+
+  it("say what a model would replace, which one that cannot be read leaves as it was", async () => {
+    const { transfer, files } = from;
+    const model = [file("m/config.json", "{}"), file("m/tokenizer.json", "{}"), file("m/model.safetensors", "w")];
+    expect(await transfer.arrivingModel("mine", model)).toEqual({ replaces: false });
+    await transfer.importModel("mine", model);
+    expect(await transfer.arrivingModel("mine", model)).toEqual({ replaces: true });
+    const before = await contents(files);
+    const unread = { path: "m/more.safetensors", file: new Blob(["x"]) };
+    unread.file.arrayBuffer = () => Promise.reject(new Error("the file has gone"));
+    await expect(transfer.importModel("mine", [...model, unread])).rejects.toThrow("has gone");
+    await expect(transfer.importModel("used", model)).rejects.toMatchObject({ code: "run_phase" });
+    expect(await contents(files)).toEqual(before);
+    await transfer.importModel("mine", [...model, file("m/more.safetensors", "x")]);
+    expect(await files.readText("/models/mine/more.safetensors")).toBe("x");
+  });
+
+  it("keep no model under a name that is another folder's, and delete none for it", async () => {
+    const { transfer, files } = from;
+    const model = [file("m/config.json", "{}"), file("m/tokenizer.json", "{}"), file("m/model.safetensors", "w")];
+    await transfer.importModel("mine", model);
+    const before = await contents(files);
+    for (const name of ["", ".", "..", "\ud800"]) {
+      const refusal = { code: "kept_name", do: "Give it another name." };
+      await expect(transfer.importModel(name, model)).rejects.toMatchObject(refusal);
+      await expect(transfer.arrivingModel(name, model)).rejects.toMatchObject(refusal);
+    }
+    await expect(transfer.importModel("..", model)).rejects.toThrow('Nothing can be kept as "..".');
+    expect(await contents(files)).toEqual(before);
+    expect(await transfer.importModel("...", model)).toBe("/models/...");
   });
 
   it("tell a run and a checkpoint apart, and say which button takes it", async () => {
