@@ -1,20 +1,19 @@
 import { useEffect, useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
-import type { ExperimentChoice } from "../../schema/run_control.ts";
 import type { TabHost } from "../tab/tab_host.ts";
 import { ConfirmDialog } from "./confirm_dialog.tsx";
 import { FileButton } from "./drop_area.tsx";
 import type { DroppedFolder } from "./dropped_files.ts";
-import { experimentText } from "./experiment_text.ts";
-import type { PanelProps } from "./model_page.tsx";
+import { experimentTitle } from "./experiment_text.ts";
 import { offerDownload } from "./offer_download.ts";
+import type { PanelProps } from "./panel_props.ts";
 
 /** A checkpoint that waits for a yes, since it would take a kept run's place. */
 interface DoubtedCheckpoint {
   readonly name: string;
   readonly zip: Uint8Array;
   readonly update: number;
-  readonly replaced: ExperimentChoice;
+  readonly experiment: string;
 }
 
 /** Whether the run that is shown has a checkpoint, as far as is known; asked again whenever the run has changed. */
@@ -40,7 +39,7 @@ function useHasCheckpoint(tab: TabHost): boolean {
 }
 
 /** Takes the newest checkpoint out of the tab, and brings one in. */
-export function CheckpointPanel({ say, busy, tab, choices, work, changed }: PanelProps): JSX.Element {
+export function CheckpointPanel({ say, busy, tab, work, changed }: PanelProps): JSX.Element {
   const isKept = useHasCheckpoint(tab);
   const [doubted, setDoubted] = useState<DoubtedCheckpoint | null>(null);
   const save = (): Promise<void> =>
@@ -59,10 +58,9 @@ export function CheckpointPanel({ say, busy, tab, choices, work, changed }: Pane
       const [only] = (await chosen).files;
       if (only === undefined) return say("model.noFolder");
       const zip = new Uint8Array(await only.file.arrayBuffer());
-      const { experiment, update } = await tab.arrivingCheckpoint(zip);
-      const replaced = choices.find(({ id, resumable }) => id === experiment && resumable);
-      if (replaced === undefined) return take(only.path, zip);
-      setDoubted({ name: only.path, zip, update, replaced });
+      const { experiment, update, replaces } = await tab.arrivingCheckpoint(zip);
+      if (!replaces) return take(only.path, zip);
+      setDoubted({ name: only.path, zip, update, experiment });
       return "";
     });
   return (
@@ -90,7 +88,7 @@ export function CheckpointPanel({ say, busy, tab, choices, work, changed }: Pane
       {doubted && (
         <ConfirmDialog
           title={say("model.replaceTitle", {
-            title: experimentText(say, doubted.replaced, "title"),
+            title: experimentTitle(say, doubted.experiment),
             update: doubted.update,
           })}
           text={say("runs.replaces")}

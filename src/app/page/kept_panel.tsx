@@ -1,39 +1,46 @@
 import { useEffect, useRef, useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
+import type { RunFault } from "../../schema/run_control.ts";
 import type { KeptModel, KeptRun, KeptThings } from "../tab/kept_storage.ts";
 import type { TabHost } from "../tab/tab_host.ts";
+import { faultOf } from "./backend.ts";
+import { FaultNotice } from "./environment.tsx";
+import { experimentTitle } from "./experiment_text.ts";
 import { browserStorage, type StorageFacts, storageFacts } from "./lasting_storage.ts";
-import type { PanelProps } from "./model_page.tsx";
+import type { PanelProps } from "./panel_props.ts";
 import { sizeText } from "./size_text.ts";
 import { useTabStatus } from "./tab_status.ts";
-import { isTextKey, type Say } from "./texts.ts";
+import type { Say } from "./texts.ts";
 
 interface Kept {
   readonly things: KeptThings;
   readonly facts: StorageFacts;
 }
 
-/** What is kept; null until it is known. Read again with `version`, and when a run has come to another phase. */
-function useKept(tab: TabHost, version: number): Kept | null {
-  const [kept, setKept] = useState<Kept | null>(null);
+/** What is kept, or why it cannot be read; null until that is known. */
+type KeptState = Kept | { readonly fault: RunFault } | null;
+
+/** What is kept, read again with `version` and `tries`, and when a run has come to another phase. */
+function useKept(tab: TabHost, version: number, tries: number): KeptState {
+  const [kept, setKept] = useState<KeptState>(null);
   const { phase, experiment } = useTabStatus(tab);
   useEffect(() => {
     let left = false;
     Promise.all([tab.kept(), storageFacts(browserStorage())]).then(
       ([things, facts]) => left || setKept({ things, facts }),
-      // The tab is closed: it says so itself.
-      () => {},
+      (thrown) => left || setKept({ fault: faultOf(thrown) }),
     );
     return () => {
       left = true;
     };
-  }, [tab, version, phase, experiment]);
+  }, [tab, version, tries, phase, experiment]);
   return kept;
 }
 
 /** Models and runs in the browser's storage: what they take, and how they are deleted. */
 export function KeptPanel({ say, busy, tab, work, changed, version }: PanelProps): JSX.Element {
-  const kept = useKept(tab, version);
+  const [tries, setTries] = useState(0);
+  const kept = useKept(tab, version, tries);
   const heading = useRef<HTMLHeadingElement>(null);
   const remove = async (name: string, body: () => Promise<void>): Promise<void> => {
     await work(say("loading"), async () => {
@@ -51,6 +58,8 @@ export function KeptPanel({ say, busy, tab, work, changed, version }: PanelProps
       </h2>
       {kept === null ? (
         <p>{say("loading")}</p>
+      ) : "fault" in kept ? (
+        <FaultNotice fault={kept.fault} say={say} retry={() => setTries((last) => last + 1)} />
       ) : (
         <>
           <StorageText kept={kept} say={say} />
@@ -116,12 +125,6 @@ function ModelTable({ say, busy, models, tab, remove }: TableProps & { models: r
   );
 }
 
-/** What the experiment of a run is called. */
-function titleOf(say: Say, { experiment }: KeptRun): string {
-  const key = `experiment.${experiment}.title`;
-  return isTextKey(key) ? say(key) : experiment;
-}
-
 function updatesOf(say: Say, { update, updates }: KeptRun): string {
   return update === null || updates === null ? say("kept.damaged") : say("kept.of", { update, updates });
 }
@@ -142,7 +145,7 @@ function RunTable({ say, busy, runs, tab, remove }: TableProps & { runs: readonl
       <tbody>
         {runs.map((run) => {
           const { experiment, sizeBytes, inUse } = run;
-          const name = titleOf(say, run);
+          const name = experimentTitle(say, experiment);
           return (
             <tr key={experiment}>
               <th scope="row">{name}</th>
@@ -174,10 +177,12 @@ interface DeletionProps {
 
 /** Deletes one thing, after a second question; says why not while a run needs it. */
 function Deletion({ say, busy, id, name, sizeBytes, inUse, remove }: DeletionProps): JSX.Element {
-  const [asks, setAsks] = useState(false);
+  // Null: nobody has asked yet, and the focus is elsewhere.
+  const [asks, setAsks] = useState<boolean | null>(null);
+  const opener = useRef<HTMLButtonElement>(null);
   const no = useRef<HTMLButtonElement>(null);
   useEffect(() => {
-    if (asks) no.current?.focus();
+    if (asks !== null) (asks ? no : opener).current?.focus();
   }, [asks]);
   if (inUse) {
     const reason = `pg-in-use-${id}`;
@@ -198,9 +203,10 @@ function Deletion({ say, busy, id, name, sizeBytes, inUse, remove }: DeletionPro
       </>
     );
   }
-  if (!asks) {
+  if (asks !== true) {
     return (
       <button
+        ref={opener}
         type="button"
         class="pg-button"
         disabled={busy}

@@ -4,28 +4,15 @@ import type { ExperimentChoice, RunFault } from "../../schema/run_control.ts";
 import type { TabHost } from "../tab/tab_host.ts";
 import { faultOf } from "./backend.ts";
 import { CheckpointPanel } from "./checkpoint_panel.tsx";
+import { ConfirmDialog } from "./confirm_dialog.tsx";
 import { DropArea, FileButton } from "./drop_area.tsx";
 import type { DroppedFolder } from "./dropped_files.ts";
 import { FaultNotice } from "./environment.tsx";
 import { KeptPanel } from "./kept_panel.tsx";
+import type { PanelProps } from "./panel_props.ts";
 import { RunTransferPanel } from "./run_transfer_panel.tsx";
 import { sizeText } from "./size_text.ts";
 import type { Say } from "./texts.ts";
-
-/** What the parts of the section of models share. */
-export interface PanelProps {
-  readonly say: Say;
-  readonly tab: TabHost;
-  /** Something is being brought in, taken out or deleted. */
-  readonly busy: boolean;
-  readonly choices: readonly ExperimentChoice[];
-  /** Another number when what is kept has changed. */
-  readonly version: number;
-  /** Says what is being done, does it, and says what it returns, or what went wrong. */
-  work(doing: string, body: () => Promise<string>): Promise<void>;
-  /** What is kept has changed. */
-  changed(): void;
-}
 
 /** What the section of models is given. */
 export interface ModelPageProps {
@@ -74,14 +61,22 @@ export function ModelPage({ tab, say, choices, refresh }: ModelPageProps): JSX.E
 }
 
 function ImportModel({ say, busy, tab, work, changed }: PanelProps): JSX.Element {
+  /** A model that waits for a yes, since another one has its name. */
+  const [doubted, setDoubted] = useState<DroppedFolder | null>(null);
+  const take = async ({ name, files }: DroppedFolder): Promise<string> => {
+    const imported = await tab.importModel(name, files);
+    changed();
+    const bytes = files.reduce((sum, { file }) => sum + file.size, 0);
+    return say("model.imported", { name: imported, files: files.length, size: sizeText(bytes) });
+  };
   const bring = (chosen: DroppedFolder | Promise<DroppedFolder>): Promise<void> =>
     work(say("loading"), async () => {
-      const { name, files } = await chosen;
-      if (files.length === 0) return say("model.noFolder");
-      const imported = await tab.importModel(name, files);
-      changed();
-      const bytes = files.reduce((sum, { file }) => sum + file.size, 0);
-      return say("model.imported", { name: imported, files: files.length, size: sizeText(bytes) });
+      const folder = await chosen;
+      if (folder.files.length === 0) return say("model.noFolder");
+      const { replaces } = await tab.arrivingModel(folder.name, folder.files);
+      if (!replaces) return take(folder);
+      setDoubted(folder);
+      return "";
     });
   return (
     <section class="pg-panel" aria-labelledby="pg-import">
@@ -89,6 +84,18 @@ function ImportModel({ say, busy, tab, work, changed }: PanelProps): JSX.Element
       <DropArea text={say("model.drop")} busy={busy} bring={bring}>
         <FileButton text={say("model.choose")} busy={busy} takes="folder" bring={bring} />
       </DropArea>
+      {doubted && (
+        <ConfirmDialog
+          title={say("model.keptTitle", { name: doubted.name })}
+          text={say("model.keptText")}
+          yes={say("model.keptYes")}
+          no={say("runs.leave")}
+          answer={(yes) => {
+            setDoubted(null);
+            if (yes) void work(say("model.importing", { name: doubted.name }), () => take(doubted));
+          }}
+        />
+      )}
     </section>
   );
 }

@@ -5,8 +5,8 @@ import type { ArrivingRun } from "../tab/arriving_run.ts";
 import { DropArea, FileButton } from "./drop_area.tsx";
 import type { DroppedFolder } from "./dropped_files.ts";
 import { experimentText } from "./experiment_text.ts";
-import type { PanelProps } from "./model_page.tsx";
 import { offerDownload } from "./offer_download.ts";
+import type { PanelProps } from "./panel_props.ts";
 import { useTabStatus } from "./tab_status.ts";
 import type { Say, TextKey } from "./texts.ts";
 
@@ -26,6 +26,7 @@ function obstacleOf({ phase, experiment }: RunStatus): TextKey | null {
 export function RunTransferPanel({ say, busy, tab, work, changed, choices }: PanelProps): JSX.Element {
   const status = useTabStatus(tab);
   const [arrival, setArrival] = useState<Arrival | null>(null);
+  const heading = useRef<HTMLHeadingElement>(null);
   const save = (): Promise<void> =>
     work(say("loading"), async () => {
       const archive = await tab.exportRun();
@@ -41,17 +42,26 @@ export function RunTransferPanel({ say, busy, tab, work, changed, choices }: Pan
       return "";
     });
   };
-  const take = ({ folder, run }: Arrival, choice: ExperimentChoice): Promise<void> =>
-    work(say("model.importing", { name: folder.name }), async () => {
+  const take = async ({ folder, run }: Arrival, choice: ExperimentChoice): Promise<void> => {
+    await work(say("model.importing", { name: folder.name }), async () => {
       await tab.importRun(choice.id, folder.files);
       setArrival(null);
       changed();
       return say("runs.imported", { title: experimentText(say, choice, "title"), update: run.update });
     });
+    // Its button is gone, or was closed meanwhile.
+    heading.current?.focus();
+  };
+  const leave = (): void => {
+    setArrival(null);
+    heading.current?.focus();
+  };
   const isClosed = busy || isAlive(status.phase);
   return (
     <section class="pg-panel" aria-labelledby="pg-runs">
-      <h2 id="pg-runs">{say("runs.title")}</h2>
+      <h2 id="pg-runs" ref={heading} tabindex={-1}>
+        {say("runs.title")}
+      </h2>
       <p class="pg-hint">{say("runs.lead")}</p>
       <ExportRun say={say} busy={busy} obstacle={obstacleOf(status)} save={save} />
       <DropArea text={say("runs.drop")} busy={isClosed} bring={look}>
@@ -69,7 +79,7 @@ export function RunTransferPanel({ say, busy, tab, work, changed, choices }: Pan
           arrival={arrival}
           choices={choices}
           take={(choice) => take(arrival, choice)}
-          leave={() => setArrival(null)}
+          leave={leave}
         />
       )}
     </section>
@@ -121,6 +131,7 @@ function ArrivalForm({ say, busy, arrival, choices, take, leave }: ArrivalProps)
   const { folder, run } = arrival;
   const [chosen, setChosen] = useState(run.experiment ?? "");
   const choice = choices.find(({ id }) => id === chosen);
+  const replaces = run.kept.includes(chosen);
   const select = useRef<HTMLSelectElement>(null);
   useEffect(() => select.current?.focus(), []);
   const submit = (event: Event): void => {
@@ -130,14 +141,15 @@ function ArrivalForm({ say, busy, arrival, choices, take, leave }: ArrivalProps)
   const { name } = folder;
   return (
     <form class="pg-notice pg-info" onSubmit={submit}>
-      <p>{say("runs.found", { name, update: run.update, updates: run.updates })}</p>
-      {run.experiment === null && <p>{say("runs.unknown")}</p>}
+      <p id="pg-run-found">{say("runs.found", { name, update: run.update, updates: run.updates })}</p>
+      {run.experiment === null && <p id="pg-run-unknown">{say("runs.unknown")}</p>}
       <label class="pg-field">
         <span class="pg-label">{say("runs.experiment")}</span>
         <select
           ref={select}
           class="pg-input"
           required
+          aria-describedby="pg-run-found pg-run-unknown pg-run-replaces"
           onChange={(event: Event) => setChosen((event.target as HTMLSelectElement).value)}
         >
           {run.experiment === null && <option value="">{say("runs.unchosen")}</option>}
@@ -148,10 +160,12 @@ function ArrivalForm({ say, busy, arrival, choices, take, leave }: ArrivalProps)
           ))}
         </select>
       </label>
-      {choice?.resumable === true && <p>{say("runs.replaces")}</p>}
+      <div id="pg-run-replaces" role="status">
+        {replaces && <p>{say("runs.replaces")}</p>}
+      </div>
       <div class="pg-buttons">
         <button type="submit" class="pg-button pg-primary" disabled={busy || choice === undefined}>
-          {say(choice?.resumable === true ? "runs.replace" : "runs.take")}
+          {say(replaces ? "runs.replace" : "runs.take")}
         </button>
         <button type="button" class="pg-button" onClick={leave}>
           {say("runs.leave")}
