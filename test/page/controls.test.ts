@@ -123,12 +123,14 @@ describe("a run in the hands of people", () => {
     await dialog.waitFor();
     expect(await dialog.textContent()).toContain("A clerk with an adding machine");
     const focused = () => page.evaluate(() => document.activeElement?.textContent ?? "");
-    expect(await focused()).toBe("Keep it");
+    await expect.poll(focused).toBe("Keep it");
     await page.keyboard.press("Escape");
     await dialog.waitFor({ state: "detached" });
     expect([await focused(), await fact("Updates finished")]).toEqual(["Start", "2 / 2"]);
     await stateOf(page, "Finished").waitFor();
     await page.keyboard.press("Enter");
+    // Keys are pressed once the question has them.
+    await expect.poll(focused).toBe("Keep it");
     await page.keyboard.press("Tab");
     expect(await focused()).toBe("Delete it and start");
     await page.keyboard.press("Enter");
