@@ -1,14 +1,15 @@
-import { useEffect, useState } from "hono/jsx/dom";
+import { useEffect, useRef, useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
 import type { Lesson } from "../../../schema/lesson.ts";
 import { ExerciseForm } from "./exercise_form.tsx";
 import { FaultText } from "./fault_text.tsx";
 import { Findings } from "./findings.tsx";
-import type { LessonSession, LessonState } from "./lesson_session.ts";
+import { isBusy, type LessonSession, type LessonState } from "./lesson_session.ts";
 import { Prose } from "./prose.tsx";
 import { type RoomLink, roomReport } from "./room_link.ts";
 import { RoomPanel } from "./room_panel.tsx";
 import type { SayLesson } from "./say.ts";
+import { StartOver } from "./start_over.tsx";
 
 interface LessonPageProps {
   readonly lesson: Lesson;
@@ -29,6 +30,7 @@ export function LessonPage(props: LessonPageProps): JSX.Element {
   const { lesson, session, sayFor, studioHref, lessonHref, neighbours, room } = props;
   const [state, setState] = useState(session.view());
   const say = sayFor(state.tiny);
+  const exercises = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     const unsubscribe = session.subscribe(() => setState(session.view()));
     // What was kept may have been read before anybody listened.
@@ -54,11 +56,13 @@ export function LessonPage(props: LessonPageProps): JSX.Element {
       <Experiments {...props} say={say} state={state} />
       <Findings {...{ lesson, state, say, studioHref }} />
       <section class="ls-panel" aria-labelledby="ls-exercises">
-        <h2 id="ls-exercises">{say("exercises")}</h2>
-        <p class="ls-row">
+        <h2 id="ls-exercises" ref={exercises} tabindex={-1}>
+          {say("exercises")}
+        </h2>
+        <div class="ls-row">
           <span class="ls-muted" role="status">{`${done} / ${lesson.exercises.length} ${say("exercisesDone")}`}</span>
-          <StartOver session={session} state={state} say={say} />
-        </p>
+          <StartOver {...{ session, state, room, say }} done={() => exercises.current?.focus()} />
+        </div>
         {!state.isLasting && <p class="ls-muted">{say("notKept")}</p>}
         {lesson.exercises.map((exercise, i) => (
           <ExerciseForm
@@ -81,33 +85,6 @@ export function LessonPage(props: LessonPageProps): JSX.Element {
         {neighbours.after !== null && <a href={lessonHref(neighbours.after)}>{say("after")}</a>}
       </nav>
     </article>
-  );
-}
-
-function isBusy({ active, other }: LessonState): boolean {
-  return active !== null || other !== null;
-}
-
-interface StartOverProps {
-  readonly session: LessonSession;
-  readonly state: LessonState;
-  readonly say: SayLesson;
-}
-
-/** Forgets a lesson's answers and results, for whoever sits down next. */
-function StartOver({ session, state, say }: StartOverProps): JSX.Element | null {
-  if (Object.keys(state.answers).length + Object.keys(state.runs).length === 0) return null;
-  return (
-    <button
-      type="button"
-      class="ls-button"
-      disabled={isBusy(state)}
-      onClick={() => {
-        if (confirm(say("startOverSure"))) void session.startOver();
-      }}
-    >
-      {say("startOver")}
-    </button>
   );
 }
 

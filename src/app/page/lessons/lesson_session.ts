@@ -55,6 +55,11 @@ export const freshLesson: LessonState = {
   isLasting: true,
 };
 
+/** True while a run is at work, of the lesson or not: nothing else can begin. */
+export function isBusy({ active, other }: LessonState): boolean {
+  return active !== null || other !== null;
+}
+
 const waitSeconds = 10;
 /** How often a run that a reload has cut off is looked for, a second apart at most, until it goes on. */
 const goOnLooks = 6;
@@ -113,7 +118,7 @@ export class LessonSession {
 
   /** Runs an experiment to its end and keeps what it recorded. */
   async run(experiment: LessonExperiment): Promise<void> {
-    if (this.isBusy()) return;
+    if (isBusy(this.state)) return;
     const { key, overrides } = this.state.tiny ? toyExperiment(this.lesson, experiment) : experiment;
     const started = { lesson: this.lesson.id, key, overrides, isKept: false };
     await this.following(started, async () => {
@@ -154,14 +159,10 @@ export class LessonSession {
 
   /** Forgets answers, results and the size of runs; nothing happens while a run is under way. */
   async startOver(): Promise<void> {
-    if (this.isBusy()) return;
+    if (isBusy(this.state)) return;
     this.change({ runs: {}, answers: {}, verdicts: {}, latest: null, fault: null, tiny: false });
     await this.memory.forget(this.lesson.id);
     this.change({ isLasting: this.memory.isLasting });
-  }
-
-  private isBusy(): boolean {
-    return this.state.active !== null || this.state.other !== null;
   }
 
   private async judge(exercise: Exercise, text: string): Promise<void> {
@@ -185,7 +186,7 @@ export class LessonSession {
   /** Takes the run that a status tells of for what it is: this lesson's, or one that stands in the way. */
   private async join(status: RunStatus): Promise<void> {
     const started = await this.memory.started();
-    if (this.isBusy()) return;
+    if (isBusy(this.state)) return;
     const isIts = started?.lesson === this.lesson.id && isThatRun(status, started, lessonExperimentId);
     this.change({ latest: isIts && started.isKept ? started.key : null });
     if (started?.lesson === this.lesson.id && !started.isKept) {
