@@ -28,7 +28,7 @@ export interface TaskResult {
 export interface RolloutTrace {
   /** True when it has a reward, be it 0. */
   readonly isRewarded: boolean;
-  /** Tokens of each reply that the model gave. */
+  /** Tokens of each reply of the policy that its agent went on with: no side calls, nor what was abandoned. */
   readonly replies: readonly number[];
 }
 
@@ -57,7 +57,7 @@ export async function evaluate(
     const finished = groups.reduce((n, g) => n + completion.finishedOf(g), 0);
     deps.progress?.(finished, tasks.length * samples);
   });
-  return Promise.all(groups.map(async (g) => evaluated(await readGroup(store, g))));
+  return Promise.all(groups.map(async (g) => evaluated(await readGroup(store, g, "val"))));
 }
 
 /** A finished group as the evaluation of its task. */
@@ -67,7 +67,9 @@ export function evaluated({ task, rollouts }: GroupRecord): EvaluatedTask {
     rewards: rollouts.map(({ reward }) => reward ?? 0),
     traces: rollouts.map(({ reward, calls }) => ({
       isRewarded: reward !== null,
-      replies: calls.map(({ replyIds }) => replyIds.length).filter((tokens) => tokens > 0),
+      replies: calls
+        .filter(({ excluded, replyIds }) => excluded === undefined && replyIds.length > 0)
+        .map(({ replyIds }) => replyIds.length),
     })),
   };
 }

@@ -3,7 +3,7 @@ import { enqueueEvents, type NamedCreate } from "../rollout/enqueue.ts";
 import type { RolloutHooks } from "../rollout/hooks.ts";
 import type { CallRecord, Store } from "../schema/store.ts";
 import type { TaskRow } from "../schema/task.ts";
-import { eventTypes, type Rollout, type RolloutConfig } from "../schema/wire.ts";
+import { eventTypes, type Rollout, type RolloutConfig, type RolloutMode } from "../schema/wire.ts";
 import { earnedBy, withEarned } from "./earned.ts";
 
 /** Rollouts of one task that run side by side. */
@@ -52,18 +52,24 @@ function createsOf(group: Group, { isTrain, config }: StartOptions): NamedCreate
   }));
 }
 
-/** A finished rollout as the trainer sees it. @throws nothing; a rollout that is gone has no calls and failed */
-export async function readRollout(store: Store, id: string): Promise<RolloutRecord> {
+/**
+ * A finished rollout as the trainer sees it, or as what validates does: calls that were sampled for another purpose are
+ * excluded. @throws nothing; a rollout that is gone has no calls and failed
+ */
+export async function readRollout(store: Store, id: string, purpose: RolloutMode = "train"): Promise<RolloutRecord> {
   const rollout = await store.rollout(id);
   if (rollout === null) return { id, attempt: "0", status: "failed", reward: null, calls: [] };
   const attempt = rollout.status.last_attempt_id ?? "0";
   const [events, calls] = await Promise.all([store.events(id, attempt, eventTypes.reward), store.calls(id, attempt)]);
-  return withEarned({ id, attempt, status: statusOf(rollout), calls: calls.map(trainedCall) }, earnedBy(events));
+  return withEarned(
+    { id, attempt, status: statusOf(rollout), calls: calls.map((call) => trainedCall(call, purpose)) },
+    earnedBy(events),
+  );
 }
 
 /** All rollouts of a finished group. */
-export async function readGroup(store: Store, group: Group): Promise<GroupRecord> {
-  const rollouts = await Promise.all(group.rolloutIds.map((id) => readRollout(store, id)));
+export async function readGroup(store: Store, group: Group, purpose?: RolloutMode): Promise<GroupRecord> {
+  const rollouts = await Promise.all(group.rolloutIds.map((id) => readRollout(store, id, purpose)));
   return { id: group.id, task: group.task.id, rollouts, expected: group.rolloutIds.length };
 }
 
@@ -72,8 +78,8 @@ function statusOf(rollout: Rollout): RolloutRecord["status"] {
   return /timed out/i.test(rollout.status.error_message ?? "") ? "timed_out" : "failed";
 }
 
-function trainedCall(call: CallRecord): TrainedCall {
-  const excluded = exclusion(call);
+function trainedCall(call: CallRecord, purpose: RolloutMode): TrainedCall {
+  const excluded = exclusion(call, purpose);
   return {
     id: call.id,
     attempt: call.attemptId,
@@ -96,10 +102,10 @@ function agentOf({ request, policy }: CallRecord): string {
   return typeof request.model === "string" ? request.model : policy;
 }
 
-function exclusion(call: CallRecord): string | null {
+function exclusion(call: CallRecord, purpose: RolloutMode): string | null {
   if (!call.own) return "another model";
   if (call.server.endpoint === "null") return "no model computed it";
-  if (call.mode !== "train") return "not sampled for training";
+  if (call.mode !== purpose) return `not sampled for ${purpose === "train" ? "training" : "validation"}`;
   if (call.side !== undefined) return "side call";
   return call.delivery === "abandoned" ? "abandoned" : null;
 }

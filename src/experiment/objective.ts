@@ -95,7 +95,8 @@ export function objectiveOf(t: TrainConfig, place: UpdatePlace): Objective {
   const optimizer = { learningRate, beta1, beta2, eps, weightDecay, maxGradNorm };
   const ofCritic = { ...optimizer, learningRate: t.criticLearningRate };
   const { valueClip: clipRange, valueCoef: coef, valueGradient: gradient } = t;
-  const trainsPolicy = place.update > t.criticWarmup;
+  // Without a critic there is nothing to warm up: this setting, as its others, says nothing.
+  const trainsPolicy = t.critic === "none" || place.update > t.criticWarmup;
   return {
     batch: batchOptions(t, place),
     loss: {

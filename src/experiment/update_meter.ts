@@ -72,12 +72,10 @@ export class UpdateMeter {
     };
   }
 
-  private times({ times, tokens, batch }: TakenUpdate, end: Moment): Record<string, number> {
+  private times({ times, tokens }: TakenUpdate, end: Moment): Record<string, number> {
     const { start, rolloutsEnd } = this;
     const genMs = rolloutsEnd.monotonic - start.monotonic;
     const seconds = (end.monotonic - start.monotonic) / 1000;
-    // Those that went through the model in training, each shared prefix once.
-    const computed = batch.metrics["training/n_tokens_computed"] ?? 0;
     return {
       "timing/step_start_wall": start.wall / 1000,
       "timing/rollout_phase_end_wall": rolloutsEnd.wall / 1000,
@@ -86,8 +84,9 @@ export class UpdateMeter {
       "timing_s/step": seconds,
       ...timePerToken(genMs, times, tokens),
       "perf/time_per_step": seconds,
-      "perf/total_num_tokens": computed,
-      "perf/throughput": seconds > 0 ? computed / seconds : 0,
+      // Prompts and what follows them, whatever of it training computes: that is training/n_tokens_computed.
+      "perf/total_num_tokens": tokens.total,
+      "perf/throughput": seconds > 0 ? tokens.total / seconds : 0,
     };
   }
 

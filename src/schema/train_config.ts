@@ -89,7 +89,7 @@ export interface TrainConfig {
   /** With a value head: the factor of its loss, and whether the gradient goes on into the policy's weights. */
   valueCoef: number;
   valueGradient: "policy" | "head";
-  /** Updates in which only the critic learns. */
+  /** Updates in which only the critic learns; without one the policy learns in all, whatever this says. */
   criticWarmup: number;
   /** What becomes of rollouts that failed, timed out or ran out of tokens, and of the rest of their group. */
   failed: "keep" | "exclude";

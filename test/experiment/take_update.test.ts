@@ -180,6 +180,17 @@ describe("an update", () => {
     expect(updates[0]?.loss).toMatchObject({ kind: "dppo_tv", cap: 5 });
   });
 
+  it("trains the policy from the first update on where there is no critic to warm up", async () => {
+    const { engine, asked } = recordingEngine();
+    const train = configOf({ criticWarmup: 3, criticLearningRate: 0.5, valueClip: 0.1 });
+    for (const update of [1, 3, 4]) {
+      const objective = objectiveOf(train, { ...place, update });
+      const taken = await takeUpdate({ engine, clock: stillClock }, `u${update}`, [pair()], objective);
+      expect(taken.steps).toHaveLength(1);
+    }
+    expect(asked).toEqual(["update", "update", "update"]);
+  });
+
   it("of an empty batch asks nothing of other models", async () => {
     const { engine, asked } = recordingEngine();
     const train = configOf({ correction: "token" });

@@ -125,6 +125,7 @@ describe("UpdateCollector", () => {
     ["OPSM", { opsmDelta: 0.2 }],
     ["recomputed log-probabilities", { oldLogprobs: "recomputed", loss: "gspo" }],
     ["a KL in the rewards", { klCoef: 0.2, klIn: "reward", advantage: "rloo" }],
+    ["a critic's warm-up without a critic", { criticWarmup: 2 }],
     ["a KL in the loss", { klCoef: 0.2, normalisation: "token-mean" }],
   ] as const) {
     it(`takes the update that a late one would be, with ${name}`, async () => {
