@@ -17,6 +17,7 @@ describe("random schedules", () => {
     timeout: 60_000,
   }, async () => {
     const seen = { losses: 0, mixed: 0, skipped: 0, aged: 0, answers: 0, judged: 0 };
+    const longest = { call: 0, question: 0, training: 0 };
     for (let seed = 0; seed < worlds; seed++) {
       const scenario = randomScenario(new Rng(deriveKey(seedKey(seed), "schedule")));
       const world = await runWorld(scenario);
@@ -25,6 +26,9 @@ describe("random schedules", () => {
       seen.aged += world.ages.filter((age) => age > 0).length;
       seen.answers += world.answers.length;
       seen.judged += world.judged.length;
+      for (const kind of ["call", "question", "training"] as const) {
+        longest[kind] = Math.max(longest[kind], world.waits.longest[kind]);
+      }
       seen.skipped += world.updates.length - (world.versions.at(-1) as number);
       for (const { result } of world.outcomes.values()) {
         if (new Set(result.versions).size > 1) seen.mixed++;
@@ -32,5 +36,7 @@ describe("random schedules", () => {
     }
     // The faults and the overlaps did happen.
     for (const [what, count] of Object.entries(seen)) expect(count, what).toBeGreaterThan(500);
+    // Everybody did wait for others, or no wait could have been too long.
+    for (const [who, actions] of Object.entries(longest)) expect(actions, who).toBeGreaterThan(9);
   });
 });
