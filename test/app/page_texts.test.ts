@@ -2,13 +2,17 @@
 // meet is told in Korean too.
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import experimentsEnglish from "../../src/app/experiment_texts.en.json" with { type: "json" };
+import experimentsKorean from "../../src/app/experiment_texts.ko.json" with { type: "json" };
 import { experimentText } from "../../src/app/page/experiment_text.ts";
 import { faultText, toldCodes } from "../../src/app/page/fault_texts.ts";
-import english from "../../src/app/page/texts.en.json" with { type: "json" };
-import korean from "../../src/app/page/texts.ko.json" with { type: "json" };
+import pageEnglish from "../../src/app/page/texts.en.json" with { type: "json" };
+import pageKorean from "../../src/app/page/texts.ko.json" with { type: "json" };
 import { textsOf } from "../../src/app/page/texts.ts";
 import { tabChoices } from "../../src/app/tab/experiments.ts";
 
+const english = { ...pageEnglish, ...experimentsEnglish };
+const korean = { ...pageKorean, ...experimentsKorean };
 const hangul = /[가-힣]/;
 const places = (text: string) => [...text.matchAll(/\{(\w+)\}/g)].map(([, name]) => name).sort();
 
@@ -27,6 +31,10 @@ describe("the page's texts", () => {
     expect(Object.keys(korean)).toEqual(Object.keys(english));
     const en: Record<string, string> = english;
     for (const [key, text] of Object.entries(korean)) expect(places(text), key).toEqual(places(en[key] ?? ""));
+  });
+
+  it("are needed by nobody but the page", () => {
+    expect(sourcesOf("src/app/tab")).not.toMatch(/from "\.\.\/page\//);
   });
 
   it("are Korean in Korean", () => {

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { lessonMinutes, lessons, teacherTexts } from "../../examples/lessons/lessons.ts";
 import english from "../../src/app/page/texts.en.json" with { type: "json" };
 import korean from "../../src/app/page/texts.ko.json" with { type: "json" };
+import { textsOf } from "../../src/app/page/texts.ts";
 import { complaintsOf, launchOptions } from "./support/chromium.ts";
 import { type PageSite, servePage } from "./support/page_site.ts";
 
@@ -38,6 +39,7 @@ async function pageIn(locale: string): Promise<{ page: Page; context: BrowserCon
 }
 
 describe.each(languages)("a page in $language", ({ language, locale, texts }) => {
+  const say = textsOf(language);
   it("says that there is no device where WebGPU has no adapter, and opens after a retry that finds one", async () => {
     const { page, context, complaints } = await pageIn(locale);
     await page.addInitScript(() => {
@@ -75,9 +77,9 @@ describe.each(languages)("a page in $language", ({ language, locale, texts }) =>
     const experiments = page.getByRole("combobox", { name: new RegExp(`^${texts["run.experiment"]}`) });
     await experiments.waitFor();
     const named = await experiments.getByRole("option").allTextContents();
-    expect(named).toContain(texts["experiment.calc.title"]);
+    expect(named).toContain(say("experiment.calc.title"));
     expect(named.every((name) => /[가-힣]/.test(name))).toBe(language === "ko");
-    await page.getByText(texts["experiment.calc.summary"]).waitFor();
+    await page.getByText(say("experiment.calc.summary")).waitFor();
     await page.getByText(texts["run.more"]).click();
     await page.getByRole("textbox", { name: texts["run.overrides"] }).fill('{"train.noSuchSetting": 1}');
     await page.getByRole("button", { name: texts["run.start"], exact: true }).click();

@@ -52,6 +52,9 @@ afterEach(async () => {
   expect(complaints).toEqual([]);
 });
 
+/** Text of the part that has the focus. */
+const focused = (): Promise<string> => page.evaluate(() => document.activeElement?.textContent ?? "");
+
 /** Drags something from the desktop over a part of the page and lets it go there. */
 async function drop(target: Locator, path: string): Promise<void> {
   await target.scrollIntoViewIfNeeded();
@@ -150,6 +153,17 @@ describe("a model folder", () => {
     expect(await refused.textContent()).toContain("The folder no_model lacks tokenizer.json, *.safetensors.");
     await page.getByLabel("Import a checkpoint").setInputFiles(join(folder, "no.zip"));
     await refused.filter({ hasText: "no zip archive" }).waitFor();
+    // One that is kept already gives way to a yes alone.
+    for (const [answer, said] of [
+      ["Do not import it", /^$/],
+      ["Replace it", /\/models\/my%20clerk/],
+    ] as const) {
+      await page.getByLabel("Choose a folder").setInputFiles(join(folder, "my clerk"));
+      const doubt = page.getByRole("alertdialog", { name: "Replace the model “my clerk”?" });
+      await doubt.getByRole("button", { name: answer }).click();
+      await doubt.waitFor({ state: "detached" });
+      await expect.poll(() => note().textContent()).toMatch(said);
+    }
     // A model alone is nothing to export: the way there is closed, not open to a refusal.
     expect(await page.getByRole("button", { name: "Export the checkpoint" }).isDisabled()).toBe(true);
   });
@@ -166,7 +180,8 @@ describe("a model folder", () => {
     await row.getByRole("button", { name: "Delete my clerk" }).click();
     await row.getByText(/^Delete my clerk, [\d.]+ (kB|MB)\? This cannot be undone\.$/).waitFor();
     await row.getByRole("button", { name: "Keep it" }).click();
-    await row.getByRole("button", { name: "Delete my clerk" }).click();
+    await expect.poll(focused).toBe("Delete");
+    await page.keyboard.press("Enter");
     await row.getByRole("button", { name: "Delete for good" }).click();
     await note().filter({ hasText: "my clerk is deleted." }).waitFor();
     await page.getByText("No model was imported.").waitFor();
@@ -227,8 +242,10 @@ describe("a run of the command line", () => {
     const buffer = await readFile(await file.path());
     await page.getByLabel("Import a run").setInputFiles({ name: "again.zip", mimeType: "application/zip", buffer });
     await page.getByText("again is a run with 2 of 2 updates finished.").waitFor();
-    await page.getByText("A run of this experiment is kept here, and is deleted for it.").waitFor();
+    const warning = "A run of this experiment is kept here, and is deleted for it.";
+    await page.getByRole("status").filter({ hasText: warning }).waitFor();
     await page.getByRole("button", { name: "Do not import it" }).click();
+    await expect.poll(focused).toBe("Move a whole run");
     await page.getByRole("button", { name: "Delete A clerk with an adding machine" }).click();
     await page.getByRole("button", { name: "Delete for good" }).click();
     await page.getByText("No run is kept.").waitFor();

@@ -7,8 +7,8 @@ import { didYouMean } from "../../core/nearest.ts";
 import { parseConfig } from "../../experiment/config.ts";
 import { lessonExperimentId } from "../../schema/lesson.ts";
 import type { ExperimentChoice } from "../../schema/run_control.ts";
+import texts from "../experiment_texts.en.json" with { type: "json" };
 import { type ModelPreset, modelPresets } from "../model_presets.ts";
-import texts from "../page/texts.en.json" with { type: "json" };
 
 /** A module of an experiment, loaded when it is first needed. */
 type LoadModule = () => Promise<Record<string, unknown>>;
