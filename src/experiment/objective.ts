@@ -64,7 +64,7 @@ function batchOptions(t: TrainConfig, { seed, update, klCoef }: UpdatePlace): Pa
 }
 
 /** A clip range under one name for all losses: dppo_tv calls it by what it bounds. */
-export interface ClipRange {
+interface ClipRange {
   readonly clipLow: number;
   readonly clipHigh: number;
 }
