@@ -14,12 +14,13 @@ import {
 } from "../../schema/run_control.ts";
 import type { Store } from "../../schema/store.ts";
 import { MemoryStore } from "../../store/memory_store.ts";
+import { pathFrom } from "../config_paths.ts";
 import { EditedReward } from "../reward/edited_reward.ts";
 import type { RunSteering } from "../run_steering.ts";
 import { tabChoices, tabExperiment } from "./experiments.ts";
 import { keptConfig, leftRun } from "./left_run.ts";
 import { tabConfig } from "./tab_config.ts";
-import { runFolderOf } from "./tab_places.ts";
+import { experimentFolder, runFolderOf } from "./tab_places.ts";
 import { KeptRecord, type TabRecord } from "./tab_record.ts";
 import { runParts, type TabParts, TabRun, type TabWork, tabSwap, workInTab } from "./tab_run.ts";
 
@@ -156,8 +157,11 @@ export class TabControl implements RunControl {
 
   /** True while a run is at work on the model at a path. */
   usesModel(path: string): boolean {
-    const { phase, config } = this.status();
-    return isAlive(phase) && config?.model.path === path;
+    const { phase, experiment, config } = this.status();
+    if (!isAlive(phase) || config === null) return false;
+    const { files } = this.parts.platform;
+    // As a person may have typed it: with a "/" at its end, or from the experiment's folder.
+    return files.absolute(pathFrom(files, experimentFolder(experiment), config.model.path)) === path;
   }
 
   /** Checks what was asked and opens the run, after everything that was asked before. */

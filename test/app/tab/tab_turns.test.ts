@@ -56,10 +56,14 @@ describe("what is asked of a tab at once", () => {
     ]);
     await started;
     await control.stop();
+    for (const typed of [`${modelPath}/`, "../../models/mine"]) {
+      await control.start({ ...calc, overrides: { "model.path": typed } });
+      expect([control.usesModel(modelPath), control.usesModel("/models/other")], typed).toEqual([true, false]);
+      await control.stop();
+    }
     const using = control.start({ ...calc, overrides: { "model.path": modelPath } });
     await expect(control.changeModel(modelPath, touch("used model"))).rejects.toMatchObject(refused("lose its model"));
     await using;
-    expect([control.usesModel(modelPath), control.usesModel("/models/other")]).toEqual([true, false]);
     await control.stop();
     await control.changeModel(modelPath, touch("model again"));
     expect(touched).toEqual(["other run", "model", "model again"]);
