@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
 import type { RunFault } from "../../schema/run_control.ts";
-import type { KeptModel, KeptRun, KeptThings } from "../tab/kept_storage.ts";
 import type { TabHost } from "../tab/tab_host.ts";
+import type { KeptModel, KeptRun, KeptThings } from "../tab/tab_messages.ts";
 import { faultOf } from "./backend.ts";
 import { FaultNotice } from "./environment.tsx";
 import { experimentTitle } from "./experiment_text.ts";

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
 import { type ExperimentChoice, isAlive, isExportable, type RunStatus } from "../../schema/run_control.ts";
-import type { ArrivingRun } from "../tab/arriving_run.ts";
+import type { ArrivingRun } from "../tab/tab_messages.ts";
 import { DropArea, FileButton } from "./drop_area.tsx";
 import type { DroppedFolder } from "./dropped_files.ts";
 import { experimentText } from "./experiment_text.ts";

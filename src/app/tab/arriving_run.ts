@@ -4,38 +4,8 @@ import { configChanges } from "../../experiment/config_changes.ts";
 import type { ExperimentConfig } from "../../schema/experiment.ts";
 import { offeredExperiments } from "./experiments.ts";
 import { type Folder, textOf } from "./folder_archive.ts";
+import type { RunFacts } from "./tab_messages.ts";
 import { recordName } from "./tab_record.ts";
-
-/** What the files of a run tell. */
-export interface RunFacts {
-  /** Id of the experiment that it is a run of, by its configuration; null where that cannot be told. */
-  readonly experiment: string | null;
-  /** Updates finished, and how many there were to be. */
-  readonly update: number;
-  readonly updates: number;
-}
-
-/** A run that a person brings. */
-export interface ArrivingRun extends RunFacts {
-  /** Ids of the experiments of which a run is kept here: that one would be replaced. */
-  readonly kept: readonly string[];
-}
-
-/** A model that a person brings. */
-export interface ArrivingModel {
-  /** One is kept under its name. */
-  readonly replaces: boolean;
-}
-
-/** A checkpoint that a person brings, as far as its archive tells. */
-export interface ArrivingCheckpoint {
-  /** Id of the experiment in whose place it comes. */
-  readonly experiment: string;
-  /** Updates finished. */
-  readonly update: number;
-  /** A run is kept there. */
-  readonly replaces: boolean;
-}
 
 /** What the agents of a configuration are, and what they are given. */
 function agentOf({ task, rollout }: ExperimentConfig): string {

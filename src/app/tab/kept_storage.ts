@@ -5,40 +5,9 @@ import type { ExperimentConfig } from "../../schema/experiment.ts";
 import type { Files } from "../../schema/files.ts";
 import { isAlive } from "../../schema/run_control.ts";
 import type { TabControl } from "./tab_control.ts";
+import type { KeptModel, KeptRun, KeptThings } from "./tab_messages.ts";
 import { idOfFolder, importedModelFolder, importedModels, runFolderOf, runFolders, storePathOf } from "./tab_places.ts";
 import type { TabParts } from "./tab_run.ts";
-
-/** A model that a person brought. */
-export interface KeptModel {
-  /** As its folder was called. */
-  readonly name: string;
-  /** What `model.path` takes. */
-  readonly path: string;
-  readonly sizeBytes: number;
-  /** A run that uses it is at work. */
-  readonly inUse: boolean;
-}
-
-/** A run that can be looked at and continued. */
-export interface KeptRun {
-  /** Id of its experiment. */
-  readonly experiment: string;
-  /** Updates finished; null where its checkpoints cannot be read. */
-  readonly update: number | null;
-  /** How many there were to be; null where its configuration cannot be read. */
-  readonly updates: number | null;
-  /** Its records are counted in. */
-  readonly sizeBytes: number;
-  readonly inUse: boolean;
-}
-
-/** What a tab keeps of what people brought and trained. */
-export interface KeptThings {
-  readonly models: readonly KeptModel[];
-  readonly runs: readonly KeptRun[];
-  /** False where it lasts no longer than the page. */
-  readonly isDurable: boolean;
-}
 
 /** Bytes in a folder; what has gone since it was found, as a run at work renames and deletes, takes nothing. */
 async function folderSize(files: Files, folder: string): Promise<number> {

@@ -3,18 +3,12 @@ import { FormatError } from "../../core/errors.ts";
 import { RunFolder } from "../../experiment/run_folder.ts";
 import type { Files } from "../../schema/files.ts";
 import { isExportable, RunPhaseError } from "../../schema/run_control.ts";
-import {
-  type ArrivingCheckpoint,
-  type ArrivingModel,
-  type ArrivingRun,
-  arrivingRun,
-  runConfigOf,
-} from "./arriving_run.ts";
+import { arrivingRun, runConfigOf } from "./arriving_run.ts";
 import { offeredExperiments, tabExperiment } from "./experiments.ts";
 import { chosenFiles, type Folder, folderBytes, textOf, unzipped, zipped } from "./folder_archive.ts";
 import type { FolderSwap } from "./folder_swap.ts";
 import type { TabControl } from "./tab_control.ts";
-import type { TabArchive, TabFile } from "./tab_messages.ts";
+import type { ArrivingCheckpoint, ArrivingModel, ArrivingRun, TabArchive, TabFile } from "./tab_messages.ts";
 import { importedModelFolder, runFolderOf, storePathOf } from "./tab_places.ts";
 import { parseRecord, recordName, type TabRecord } from "./tab_record.ts";
 import { type TabParts, tabSwap } from "./tab_run.ts";

@@ -4,10 +4,20 @@ import { asLeydenError, EnvironmentError, LeydenError } from "../../core/errors.
 import type { PageAssets } from "../../schema/page_assets.ts";
 import type { WorkerHandle } from "../../schema/platform.ts";
 import type { RunFault, RunStatus } from "../../schema/run_control.ts";
-import type { ArrivingCheckpoint, ArrivingModel, ArrivingRun } from "./arriving_run.ts";
-import type { KeptThings } from "./kept_storage.ts";
 import { linkServiceWorker, type ServiceWorkerLink } from "./service_worker_link.ts";
-import type { AgentWay, TabArchive, TabAsk, TabCalls, TabFile, TabOpen, TabReport } from "./tab_messages.ts";
+import type {
+  AgentWay,
+  ArrivingCheckpoint,
+  ArrivingModel,
+  ArrivingRun,
+  KeptThings,
+  TabArchive,
+  TabAsk,
+  TabCalls,
+  TabFile,
+  TabOpen,
+  TabReport,
+} from "./tab_messages.ts";
 import { innerGatewayUrl } from "./tab_places.ts";
 
 /** How many lines for people are kept. */

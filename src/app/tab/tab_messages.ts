@@ -1,8 +1,6 @@
 /** What passes between the page and the host worker of its tab. */
 import type { PageAssets } from "../../schema/page_assets.ts";
 import type { RunFault, RunStatus } from "../../schema/run_control.ts";
-import type { ArrivingCheckpoint, ArrivingModel, ArrivingRun } from "./arriving_run.ts";
-import type { KeptThings } from "./kept_storage.ts";
 
 /** How agents reach the gateway: their fetch is answered, or their requests go to the service worker. */
 export type AgentWay = "fetch" | "service-worker";
@@ -31,6 +29,69 @@ export interface TabArchive {
   /** Such as "calc_step_12.zip". */
   readonly name: string;
   readonly zip: Uint8Array;
+}
+
+/** What the files of a run tell. */
+export interface RunFacts {
+  /** Id of the experiment that it is a run of, by its configuration; null where that cannot be told. */
+  readonly experiment: string | null;
+  /** Updates finished, and how many there were to be. */
+  readonly update: number;
+  readonly updates: number;
+}
+
+/** A run that a person brings. */
+export interface ArrivingRun extends RunFacts {
+  /** Ids of the experiments of which a run is kept here: that one would be replaced. */
+  readonly kept: readonly string[];
+}
+
+/** A model that a person brings. */
+export interface ArrivingModel {
+  /** One is kept under its name. */
+  readonly replaces: boolean;
+}
+
+/** A checkpoint that a person brings, as far as its archive tells. */
+export interface ArrivingCheckpoint {
+  /** Id of the experiment in whose place it comes. */
+  readonly experiment: string;
+  /** Updates finished. */
+  readonly update: number;
+  /** A run is kept there. */
+  readonly replaces: boolean;
+}
+
+/** A model that a person brought. */
+export interface KeptModel {
+  /** As its folder was called. */
+  readonly name: string;
+  /** What `model.path` takes. */
+  readonly path: string;
+  readonly sizeBytes: number;
+  /** A run that uses it is at work. */
+  readonly inUse: boolean;
+}
+
+/** A run that can be looked at and continued. */
+export interface KeptRun {
+  /** Id of its experiment. */
+  readonly experiment: string;
+  /** Updates finished; null where its checkpoints cannot be read. */
+  readonly update: number | null;
+  /** How many there were to be; null where its configuration cannot be read. */
+  readonly updates: number | null;
+  /** Its records are counted in. */
+  readonly sizeBytes: number;
+  readonly inUse: boolean;
+}
+
+/** What a tab keeps of what people brought and trained. */
+export interface KeptThings {
+  readonly models: readonly KeptModel[];
+  readonly runs: readonly KeptRun[];
+  /** False where it lasts no longer than the page. */
+  readonly isDurable: boolean;
 }
 
 /** What the page asks of the worker beside HTTP, with what it answers. */
