@@ -5,11 +5,22 @@ import type { MetricsLine, RunFolder } from "../experiment/run_folder.ts";
 import type { RunGate } from "../experiment/run_gate.ts";
 import { TimelineFile, timelineFileName } from "../experiment/timeline_file.ts";
 import type { Engine } from "../schema/engine.ts";
+import type { Platform } from "../schema/platform.ts";
 import type { Store } from "../schema/store.ts";
 import type { RunHost } from "./run_host.ts";
 import type { RunRequest, RunResult } from "./run_request.ts";
 import type { Telemetry } from "./telemetry.ts";
 import { watchUpdates } from "./watch_updates.ts";
+
+/** What is used of where a run runs. */
+export interface OpeningHost {
+  readonly platform: Pick<Platform, "files">;
+  /** As RunHost's. */
+  openTelemetry(...asked: Parameters<RunHost["openTelemetry"]>): Promise<Pick<Telemetry, "update" | "close"> | null>;
+}
+
+/** What is used of what was asked for. */
+export type OpeningRequest = Pick<RunRequest, "say" | "steering" | "otel" | "linger" | "reporter" | "signal">;
 
 /** What is open while a run is at work. */
 export interface OpenParts {
@@ -38,15 +49,15 @@ export interface RunSteps<T extends OpenParts> {
  * @throws LeydenError whatever a step throws
  */
 export async function openRun<T extends OpenParts>(
-  host: RunHost,
-  request: RunRequest,
+  host: OpeningHost,
+  request: OpeningRequest,
   folder: RunFolder,
   { open, train }: RunSteps<T>,
 ): Promise<RunResult> {
   const { say, steering } = request;
   let lastLine: MetricsLine = {};
   const parts = await open(() => lastLine);
-  let telemetry: Telemetry | null = null;
+  let telemetry: Pick<Telemetry, "update" | "close"> | null = null;
   const close = async (): Promise<void> => {
     steering?.released();
     // A run is none the worse for spans that could not be sent.
@@ -77,7 +88,7 @@ export async function openRun<T extends OpenParts>(
   return result;
 }
 
-function controlsOf({ reporter, signal, steering }: RunRequest, told: (line: MetricsLine) => void): LoopControls {
+function controlsOf({ reporter, signal, steering }: OpeningRequest, told: (line: MetricsLine) => void): LoopControls {
   if (steering === undefined) return { reporter: watchUpdates(reporter, told), signal };
   return {
     reporter: watchUpdates(steering.watch(reporter), told),

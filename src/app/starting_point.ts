@@ -18,7 +18,7 @@ async function configHash(config: ExperimentConfig): Promise<string> {
 /** The state to start from, the folder with its weights, and what the run goes on by. @throws ConfigError when a run is there and not resumed */
 export async function startingPoint(
   folder: RunFolder,
-  { config, configFolder, resume, say }: RunRequest,
+  { config, configFolder, resume, say }: Pick<RunRequest, "config" | "configFolder" | "resume" | "say">,
   files: Files,
 ): Promise<StartingPoint> {
   const configSha256 = await configHash(config);

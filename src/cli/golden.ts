@@ -93,18 +93,16 @@ async function runInOtherRuntime(
   const program = await findProgram(platform, runtime);
   const { exit, timedOut, stdout, stderr } = await captureOutput(platform, program, args, otherRuntimeTimeoutMs);
   const lines = stdout.split("\n").filter((line) => line.startsWith("{"));
-  const values = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
-  const last = values.at(-1);
-  if (timedOut || last?.summary !== true) {
-    const error = last?.error as { message?: string } | undefined;
+  const last = JSON.parse(lines.at(-1) ?? "{}") as Record<string, unknown>;
+  if (timedOut || last.summary !== true) {
+    const error = last.error as { message?: string } | undefined;
     const reason = error?.message ?? stderr.trim().split("\n").at(-1) ?? `code ${exit.code}`;
     throw new EnvironmentError("golden_runtime", `The checks did not finish in ${runtime}: ${reason}`, {
       do: `Run: ${program} ${args.join(" ")}`,
     });
   }
-  const rows = values
-    .slice(0, -1)
-    .map((row) => ({ ...(row as unknown as GoldenRow), worst: fromJsonNumber(row.worst) }));
+  const printed = lines.slice(0, -1).map((line) => JSON.parse(line) as Omit<GoldenRow, "worst"> & { worst: unknown });
+  const rows = printed.map((row) => ({ ...row, worst: fromJsonNumber(row.worst) }));
   return { rows, device: last.device as GoldenDevice | null };
 }
 

@@ -12,7 +12,7 @@ import { evaluated, validationMetrics } from "./evaluation.ts";
 import { replacedPerTask, rewardsOf } from "./group_runner.ts";
 import type { LoopReporter, LoopResult } from "./loop.ts";
 import { objectiveOf } from "./objective.ts";
-import type { MetricsLine, RunFolder, RunState } from "./run_folder.ts";
+import type { MetricsLine, RunState, RunWriter } from "./run_folder.ts";
 import type { RunGate } from "./run_gate.ts";
 import { takeUpdate } from "./take_update.ts";
 import { TaskSampler } from "./task_sampler.ts";
@@ -24,7 +24,7 @@ export interface CompletionLoopDeps {
   readonly configSha256: string;
   readonly dataset: Dataset;
   readonly engine: Engine;
-  readonly folder: RunFolder;
+  readonly folder: RunWriter;
   readonly clock: Clock;
   readonly completions: Omit<CompletionDeps, "temperature" | "key" | "engine">;
   /** Tokenizer and template files, put into every checkpoint so that it is a whole model folder. */

@@ -64,7 +64,7 @@ const lastWords = 400;
  * @throws LeydenError "rollouts_failed"
  */
 export async function requireSomeCalled(
-  { store, folder }: { store: Store; folder: RunFolder },
+  { store, folder }: { store: Store; folder: Pick<RunFolder, "errorsOf"> },
   update: number,
   groups: readonly Group[],
   failures: readonly FailureCount[],

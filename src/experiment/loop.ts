@@ -14,7 +14,7 @@ import { GroupRunner } from "./group_runner.ts";
 import { type Group, readGroup } from "./groups.ts";
 import { type Objective, objectiveOf } from "./objective.ts";
 import { takeUpdates } from "./policies.ts";
-import type { MetricsLine, RunFolder, RunState } from "./run_folder.ts";
+import type { MetricsLine, RunFolder, RunState, RunWriter } from "./run_folder.ts";
 import type { RunGate } from "./run_gate.ts";
 import { UpdateCollector } from "./update_collector.ts";
 import { UpdateMeter } from "./update_meter.ts";
@@ -37,7 +37,7 @@ export interface LoopDeps {
   readonly dataset: Dataset;
   readonly engine: Engine;
   readonly store: Store;
-  readonly folder: RunFolder;
+  readonly folder: RunWriter & Pick<RunFolder, "errorsOf">;
   readonly clock: Clock;
   readonly rolloutConfig: RolloutConfig;
   readonly hooks: RolloutHooks;

@@ -51,6 +51,9 @@ export interface Checkpoint {
 /** One line of metrics.jsonl. */
 export type MetricsLine = Record<string, number | string | null>;
 
+/** What a loop writes of its run. */
+export type RunWriter = Pick<RunFolder, "appendMetrics" | "writeCheckpoint" | "pruneCheckpoints">;
+
 /** The files of one run: config.json, metrics.jsonl, store.sqlite, checkpoints/step_N, attempts, result.json. */
 export class RunFolder {
   readonly path: string;

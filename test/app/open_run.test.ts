@@ -2,13 +2,11 @@
 // each, everything that was opened is closed, once, and whoever watches is told before.
 import { describe, expect, it } from "vitest";
 import { type LoopControls, type OpenParts, openRun } from "../../src/app/open_run.ts";
-import type { RunHost } from "../../src/app/run_host.ts";
-import type { RunRequest, RunResult } from "../../src/app/run_request.ts";
+import type { RunResult } from "../../src/app/run_request.ts";
 import { RunSteering } from "../../src/app/run_steering.ts";
 import { openParts } from "../../src/app/session/opened_parts.ts";
-import type { Telemetry } from "../../src/app/telemetry.ts";
 import { DeviceError, EnvironmentError } from "../../src/core/errors.ts";
-import { RunFolder } from "../../src/experiment/run_folder.ts";
+import { type MetricsLine, RunFolder } from "../../src/experiment/run_folder.ts";
 import { memoryFiles } from "../../src/platform/memory_files.ts";
 import type { Engine } from "../../src/schema/engine.ts";
 import { MemoryStore } from "../../src/store/memory_store.ts";
@@ -38,21 +36,21 @@ function rig(
     phase = now;
   });
   const telemetry = {
-    update: ({ step }: { step?: number }) => events.push(`span ${step}`),
+    update: ({ step }: MetricsLine) => void events.push(`span ${step}`),
     close: async () => {
       events.push("telemetry closed");
       await faults.spans?.();
     },
-  } as unknown as Telemetry;
+  };
   const host = {
     platform: { files },
     openTelemetry: faults.telemetry ?? (async () => telemetry),
-  } as unknown as RunHost;
+  };
   const reporter = { update: () => events.push("reported"), rollouts() {}, failures() {}, validation() {} };
   const request = {
     ...{ steering, reporter, signal: new AbortController().signal, say: (line: string) => events.push(line) },
     linger: async () => void events.push("lingers"),
-  } as unknown as RunRequest;
+  };
   const open = async (): Promise<OpenParts> => {
     await faults.open?.();
     const close = async (): Promise<void> => {

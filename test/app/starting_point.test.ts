@@ -1,7 +1,7 @@
 // Where a resumed run starts: by the experiment's own configuration, which is compared with the recorded one and never
 // kept from it by what is refused today; clip ranges that a run recorded as numbers stay the run's.
 import { describe, expect, it } from "vitest";
-import type { RunRequest, StartingPoint } from "../../src/app/run_request.ts";
+import type { StartingPoint } from "../../src/app/run_request.ts";
 import { startingPoint } from "../../src/app/starting_point.ts";
 import { parseConfig, readRunConfig } from "../../src/experiment/config.ts";
 import { freshRunState, RunFolder } from "../../src/experiment/run_folder.ts";
@@ -25,8 +25,8 @@ async function resumed(files: Files, experiment: unknown): Promise<{ point: Star
   const said: string[] = [];
   const request = {
     ...{ config: parseConfig(experiment), configFolder: "/", runFolder: "/run", resume: true },
-    say: (line: string) => said.push(line),
-  } as unknown as RunRequest;
+    say: (line: string) => void said.push(line),
+  };
   return { point: await startingPoint(new RunFolder(files, "/run"), request, files), said };
 }
 

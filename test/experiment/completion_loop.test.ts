@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { CompletionLoop } from "../../src/experiment/completion_loop.ts";
 import { parseConfig } from "../../src/experiment/config.ts";
-import type { MetricsLine, RunFolder, RunState } from "../../src/experiment/run_folder.ts";
+import type { MetricsLine, RunState } from "../../src/experiment/run_folder.ts";
 import type { CompletionReply } from "../../src/schema/completion.ts";
 import type { Engine, GenerateRequest, TrainRow, UpdateRequest } from "../../src/schema/engine.ts";
 import type { TrainConfig } from "../../src/schema/train_config.ts";
@@ -50,9 +50,12 @@ function rig(train: Partial<TrainConfig>, state: RunState = fresh, weights = "w"
   } as unknown as Engine;
   const folder = {
     appendMetrics: async (line: MetricsLine) => void out.lines.push(line),
-    writeCheckpoint: async (saved: RunState) => void out.checkpoints.push(saved),
+    writeCheckpoint: async (saved: RunState) => {
+      out.checkpoints.push(saved);
+      return "";
+    },
     pruneCheckpoints: async () => {},
-  } as unknown as RunFolder;
+  };
   const row = (i: number) => ({ id: `t${i}`, input: { n: i }, hidden: {} });
   const codec = { stopIds: [1], encodeRequest: () => ({ ids: Int32Array.of(2, 3) }) } as never;
   const reward = ({ task, tokens, text, stopped }: CompletionReply): number | number[] => {

@@ -5,8 +5,8 @@
 import { describe, expect, it } from "vitest";
 import { CompletionLoop } from "../../src/experiment/completion_loop.ts";
 import { parseConfig } from "../../src/experiment/config.ts";
-import { Loop } from "../../src/experiment/loop.ts";
-import { freshRunState, type MetricsLine, type RunFolder, type RunState } from "../../src/experiment/run_folder.ts";
+import { Loop, type LoopDeps } from "../../src/experiment/loop.ts";
+import { freshRunState, type MetricsLine, type RunState } from "../../src/experiment/run_folder.ts";
 import type { ExperimentConfig, ExperimentInput } from "../../src/schema/experiment.ts";
 import type { StoreEvent } from "../../src/schema/store.ts";
 import type { TaskRow } from "../../src/schema/task.ts";
@@ -25,13 +25,16 @@ const silent = { rollouts() {}, failures() {}, update() {}, validation() {} };
 const agentMs = { train: 100, val: 60_000 };
 const checkpointMs = 30_000;
 
-function folderOf(lines: MetricsLine[], clock: VirtualClock): RunFolder {
-  const folder = {
+function folderOf(lines: MetricsLine[], clock: VirtualClock): LoopDeps["folder"] {
+  return {
     appendMetrics: async (line: MetricsLine) => void lines.push(line),
-    writeCheckpoint: async () => clock.spend(checkpointMs),
+    writeCheckpoint: async () => {
+      clock.spend(checkpointMs);
+      return "";
+    },
     pruneCheckpoints: async () => {},
+    errorsOf: async () => "",
   };
-  return folder as unknown as RunFolder;
 }
 
 function configOf(part: ExperimentInput): ExperimentConfig {

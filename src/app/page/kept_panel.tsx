@@ -4,6 +4,7 @@ import type { RunFault } from "../../schema/run_control.ts";
 import type { TabHost } from "../tab/tab_host.ts";
 import type { KeptModel, KeptRun, KeptThings } from "../tab/tab_messages.ts";
 import { faultOf } from "./backend.ts";
+import { ConfirmDialog } from "./confirm_dialog.tsx";
 import { FaultNotice } from "./environment.tsx";
 import { experimentTitle } from "./experiment_text.ts";
 import { browserStorage, type StorageFacts, storageFacts } from "./lasting_storage.ts";
@@ -175,60 +176,40 @@ interface DeletionProps {
   remove(): Promise<void>;
 }
 
-/** Deletes one thing, after a second question; says why not while a run needs it. */
+/** Deletes one thing, after a question; says why not while a run needs it. */
 function Deletion({ say, busy, id, name, sizeBytes, inUse, remove }: DeletionProps): JSX.Element {
-  // Null: nobody has asked yet, and the focus is elsewhere.
-  const [asks, setAsks] = useState<boolean | null>(null);
-  const opener = useRef<HTMLButtonElement>(null);
-  const no = useRef<HTMLButtonElement>(null);
-  useEffect(() => {
-    if (asks !== null) (asks ? no : opener).current?.focus();
-  }, [asks]);
-  if (inUse) {
-    const reason = `pg-in-use-${id}`;
-    return (
-      <>
-        <button
-          type="button"
-          class="pg-button"
-          disabled
-          aria-label={say("kept.deleteOne", { name })}
-          aria-describedby={reason}
-        >
-          {say("kept.delete")}
-        </button>
-        <p class="pg-hint" id={reason}>
-          {say("kept.inUse")}
-        </p>
-      </>
-    );
-  }
-  if (asks !== true) {
-    return (
+  const [asks, setAsks] = useState(false);
+  const reason = `pg-in-use-${id}`;
+  const answer = (yes: boolean): void => {
+    setAsks(false);
+    if (yes) void remove();
+  };
+  return (
+    <>
       <button
-        ref={opener}
         type="button"
         class="pg-button"
-        disabled={busy}
+        disabled={busy || inUse}
         aria-label={say("kept.deleteOne", { name })}
+        {...(inUse ? { "aria-describedby": reason } : {})}
         onClick={() => setAsks(true)}
       >
         {say("kept.delete")}
       </button>
-    );
-  }
-  const question = say("kept.sure", { name, size: sizeText(sizeBytes) });
-  return (
-    <fieldset class="pg-plain" aria-label={question}>
-      <p>{question}</p>
-      <div class="pg-buttons">
-        <button ref={no} type="button" class="pg-button" onClick={() => setAsks(false)}>
-          {say("kept.no")}
-        </button>
-        <button type="button" class="pg-button" disabled={busy} onClick={() => void remove()}>
-          {say("kept.yes")}
-        </button>
-      </div>
-    </fieldset>
+      {inUse && (
+        <p class="pg-hint" id={reason}>
+          {say("kept.inUse")}
+        </p>
+      )}
+      {asks && (
+        <ConfirmDialog
+          title={say("kept.deleteOne", { name })}
+          text={say("kept.sure", { name, size: sizeText(sizeBytes) })}
+          yes={say("kept.yes")}
+          no={say("kept.no")}
+          answer={answer}
+        />
+      )}
+    </>
   );
 }

@@ -1,13 +1,13 @@
 import { asLeydenError, FormatError } from "../../core/errors.ts";
 import { readRunConfig } from "../../experiment/config.ts";
 import { RunFolder } from "../../experiment/run_folder.ts";
+import type { BrowserSqlite } from "../../platform/wasm_sqlite.ts";
 import type { ExperimentConfig } from "../../schema/experiment.ts";
 import type { Files } from "../../schema/files.ts";
 import { isAlive } from "../../schema/run_control.ts";
 import type { TabControl } from "./tab_control.ts";
 import type { KeptModel, KeptRun, KeptThings } from "./tab_messages.ts";
 import { idOfFolder, importedModelFolder, importedModels, runFolderOf, runFolders, storePathOf } from "./tab_places.ts";
-import type { TabParts } from "./tab_run.ts";
 
 /** Bytes in a folder; what has gone since it was found, as a run at work renames and deletes, takes nothing. */
 async function folderSize(files: Files, folder: string): Promise<number> {
@@ -21,19 +21,27 @@ async function folderSize(files: Files, folder: string): Promise<number> {
   return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
 }
 
+/** What is used of the tab's databases. */
+export type KeptDatabases = Pick<BrowserSqlite, "isDurable" | "exists" | "sizeBytes" | "remove">;
+
+/** What is used of whoever knows which run is at work. */
+export type KeptControl = Pick<TabControl, "shown" | "status" | "usesModel" | "changeModel" | "discard">;
+
 /** Models and runs in a tab's storage: what is there, how large it is, and how it is deleted. */
 export class KeptStorage {
-  private readonly parts: TabParts;
-  private readonly control: TabControl;
+  private readonly files: Files;
+  private readonly sqlite: KeptDatabases;
+  private readonly control: KeptControl;
 
-  constructor(parts: TabParts, control: TabControl) {
-    this.parts = parts;
+  constructor(files: Files, sqlite: KeptDatabases, control: KeptControl) {
+    this.files = files;
+    this.sqlite = sqlite;
     this.control = control;
   }
 
   async list(): Promise<KeptThings> {
     const [models, runs] = await Promise.all([this.models(), this.runs()]);
-    return { models, runs, isDurable: this.parts.sqlite.isDurable };
+    return { models, runs, isDurable: this.sqlite.isDurable };
   }
 
   /** @throws RunPhaseError while a run uses it; FormatError "nothing_kept" */
@@ -49,13 +57,9 @@ export class KeptStorage {
   async deleteRun(experiment: string): Promise<void> {
     await this.control.discard(experiment, async () => {
       await this.require(runFolderOf(experiment), experiment);
-      this.parts.sqlite.remove(storePathOf(experiment));
+      this.sqlite.remove(storePathOf(experiment));
       await this.files.remove(runFolderOf(experiment));
     });
-  }
-
-  private get files(): Files {
-    return this.parts.platform.files;
   }
 
   private async models(): Promise<KeptModel[]> {
@@ -100,7 +104,7 @@ export class KeptStorage {
   }
 
   private storeSize(path: string): number {
-    const { sqlite } = this.parts;
+    const { sqlite } = this;
     try {
       return sqlite.exists(path) ? sqlite.sizeBytes(path) : 0;
     } catch {

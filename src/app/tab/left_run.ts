@@ -1,4 +1,5 @@
 import { asLeydenError, FormatError } from "../../core/errors.ts";
+import { readRunConfig } from "../../experiment/config.ts";
 import { freshRunState, RunFolder } from "../../experiment/run_folder.ts";
 import type { ExperimentConfig } from "../../schema/experiment.ts";
 import type { Files } from "../../schema/files.ts";
@@ -21,10 +22,8 @@ export interface LeftRun {
 
 /** The configuration of an experiment's run; null where none is kept. @throws FormatError "run_config" */
 export async function keptConfig(files: Files, { id }: TabExperiment): Promise<ExperimentConfig | null> {
-  const path = new RunFolder(files, runFolderOf(id)).at("config.json");
-  if (!(await files.exists(path))) return null;
   try {
-    return JSON.parse(await files.readText(path)) as ExperimentConfig;
+    return await readRunConfig(files, runFolderOf(id));
   } catch (cause) {
     const fix = { do: "Delete the run in the section Model, or start a new one.", cause };
     throw new FormatError("run_config", `The configuration of the run of ${id} cannot be read.`, fix);

@@ -1,6 +1,7 @@
 import { strToU8 } from "fflate";
 import { FormatError } from "../../core/errors.ts";
 import { RunFolder } from "../../experiment/run_folder.ts";
+import type { BrowserSqlite } from "../../platform/wasm_sqlite.ts";
 import type { Files } from "../../schema/files.ts";
 import { isExportable, RunPhaseError } from "../../schema/run_control.ts";
 import { arrivingRun, runConfigOf } from "./arriving_run.ts";
@@ -11,7 +12,6 @@ import type { TabControl } from "./tab_control.ts";
 import type { ArrivingCheckpoint, ArrivingModel, ArrivingRun, TabArchive, TabFile } from "./tab_messages.ts";
 import { importedModelFolder, runFolderOf, storePathOf } from "./tab_places.ts";
 import { parseRecord, recordName, type TabRecord } from "./tab_record.ts";
-import { type TabParts, tabSwap } from "./tab_run.ts";
 
 /** What a model folder has at least. */
 const modelNames = ["config.json", "tokenizer.json"];
@@ -24,14 +24,25 @@ const storeIndexName = `${storeName}-shm`;
 /** The run's configuration in an exported checkpoint, whose own config.json is the model's. */
 const runConfigName = "run_config.json";
 
+/** What is used of whoever knows which run is at work. */
+export type TransferControl = Pick<TabControl, "shown" | "status" | "changeModel" | "adopt">;
+
 /** Models, checkpoints and runs on their way into a tab and out of it. */
 export class RunTransfer {
-  private readonly parts: TabParts;
-  private readonly control: TabControl;
+  private readonly files: Files;
+  private readonly sqlite: Pick<BrowserSqlite, "exists" | "exportFile">;
+  private readonly control: TransferControl;
   private readonly swap: FolderSwap;
 
-  constructor(parts: TabParts, control: TabControl, swap: FolderSwap = tabSwap(parts)) {
-    this.parts = parts;
+  /** `swap` puts what arrives in its place. */
+  constructor(
+    files: Files,
+    sqlite: Pick<BrowserSqlite, "exists" | "exportFile">,
+    control: TransferControl,
+    swap: FolderSwap,
+  ) {
+    this.files = files;
+    this.sqlite = sqlite;
     this.control = control;
     this.swap = swap;
   }
@@ -102,7 +113,7 @@ export class RunTransfer {
     if (!isExportable(phase)) throw new RunPhaseError("be exported", phase, "Pause it first.");
     // The store comes last, so that it has all that the newest checkpoint counts on.
     const folder = await folderBytes(this.files, runFolderOf(experiment), leftOut);
-    const { sqlite } = this.parts;
+    const { sqlite } = this;
     if (sqlite.exists(storePathOf(experiment))) folder[storeName] = sqlite.exportFile(storePathOf(experiment));
     return { name: `${experiment}_run.zip`, zip: zipped(folder) };
   }
@@ -125,10 +136,6 @@ export class RunTransfer {
       { format: 1, experiment, overrides: {}, reward: "", isRunning: false },
       Object.fromEntries(brought),
     );
-  }
-
-  private get files(): Files {
-    return this.parts.platform.files;
   }
 
   private shown(): TabRecord {

@@ -14,7 +14,7 @@ import { TabControl } from "./tab_control.ts";
 import { takeTabLock } from "./tab_lock.ts";
 import type { TabAsk, TabCalls, TabOpen, TabReport } from "./tab_messages.ts";
 import { tabPageFiles } from "./tab_page_files.ts";
-import type { TabParts } from "./tab_run.ts";
+import { type TabParts, tabSwap } from "./tab_run.ts";
 
 type Calls = { [M in keyof TabCalls]: (...args: TabCalls[M]["args"]) => Promise<TabCalls[M]["result"]> };
 
@@ -72,7 +72,10 @@ async function open({ assets, port: pagePort, continues, agents, gatewayUrl }: T
     servePort(answers, pagePort);
     send({ kind: "tab_ready", key, status: control.status() });
     if (continues) void control.goOn();
-    return callsOf(control, new RunTransfer(parts, control), new KeptStorage(parts, control));
+    const { sqlite } = parts;
+    const { files } = parts.platform;
+    const transfer = new RunTransfer(files, sqlite, control, tabSwap(parts));
+    return callsOf(control, transfer, new KeptStorage(files, sqlite, control));
   } catch (thrown) {
     send({ kind: "tab_failed", error: asLeydenError(thrown).toJSON() });
     throw thrown;

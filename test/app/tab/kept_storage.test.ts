@@ -1,11 +1,9 @@
 // What a tab keeps: listed with what it takes, deleted for good, and never while a run needs it.
 import { describe, expect, it } from "vitest";
 import { KeptStorage } from "../../../src/app/tab/kept_storage.ts";
-import type { TabControl } from "../../../src/app/tab/tab_control.ts";
-import type { TabParts } from "../../../src/app/tab/tab_run.ts";
 import { EnvironmentError } from "../../../src/core/errors.ts";
 import { memoryFiles } from "../../../src/platform/memory_files.ts";
-import { isAlive, type RunPhase, RunPhaseError } from "../../../src/schema/run_control.ts";
+import { idleRun, isAlive, type RunPhase, RunPhaseError } from "../../../src/schema/run_control.ts";
 import { calcConfig, runConfig } from "./run_configs.ts";
 
 const state = { format: 1, update: 2, version: 2, optimizerSteps: 2, cursor: 4, carryOver: [], storeSeq: 9 };
@@ -25,7 +23,7 @@ async function tab(phase: RunPhase = "stopped") {
   const sqlite = {
     isDurable: true,
     exists: (path: string) => databases.has(path),
-    sizeBytes: (path: string) => databases.get(path),
+    sizeBytes: (path: string) => databases.get(path) ?? 0,
     remove: (path: string) => void databases.delete(path),
   };
   const usesModel = (path: string): boolean => isAlive(phase) && path === "/models/my%20model";
@@ -35,15 +33,14 @@ async function tab(phase: RunPhase = "stopped") {
       if (usesModel(path)) throw new RunPhaseError("lose its model", phase, "Stop it first.");
       await change();
     },
-    shown: { experiment: "calc" },
-    status: () => ({ phase, config: { ...calcConfig, model: { ...calcConfig.model, path: "/models/my%20model" } } }),
+    shown: { format: 1 as const, experiment: "calc", overrides: {}, reward: "", isRunning: isAlive(phase) },
+    status: () => ({ ...idleRun, phase }),
     async discard(experiment: string, remove: () => Promise<void>) {
       discarded.push(experiment);
       await remove();
     },
   };
-  const parts = { platform: { files }, sqlite } as unknown as TabParts;
-  return { files, databases, discarded, sqlite, storage: new KeptStorage(parts, control as unknown as TabControl) };
+  return { files, databases, discarded, sqlite, storage: new KeptStorage(files, sqlite, control) };
 }
 
 describe("what a tab keeps", () => {
@@ -62,9 +59,13 @@ describe("what a tab keeps", () => {
   });
 
   it("is nothing at first", async () => {
-    const parts = { platform: { files: memoryFiles() }, sqlite: { isDurable: false } } as unknown as TabParts;
-    const control = { shown: null, status: () => ({ phase: "idle", config: null }) } as unknown as TabControl;
-    expect(await new KeptStorage(parts, control).list()).toEqual({ models: [], runs: [], isDurable: false });
+    const sqlite = { isDurable: false, exists: () => false, sizeBytes: () => 0, remove() {} };
+    const control = {
+      ...{ shown: null, status: () => idleRun, usesModel: () => false },
+      ...{ changeModel: async () => {}, discard: async () => {} },
+    };
+    const storage = new KeptStorage(memoryFiles(), sqlite, control);
+    expect(await storage.list()).toEqual({ models: [], runs: [], isDurable: false });
   });
 
   it("counts a database that cannot be read as nothing, and still deletes it", async () => {

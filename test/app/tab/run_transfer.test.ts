@@ -3,13 +3,11 @@ import { strFromU8, strToU8, unzipSync, zipSync } from "fflate";
 import { beforeEach, describe, expect, it } from "vitest";
 import { FolderSwap } from "../../../src/app/tab/folder_swap.ts";
 import { RunTransfer } from "../../../src/app/tab/run_transfer.ts";
-import type { TabControl } from "../../../src/app/tab/tab_control.ts";
 import type { TabFile } from "../../../src/app/tab/tab_messages.ts";
 import type { TabRecord } from "../../../src/app/tab/tab_record.ts";
-import type { TabParts } from "../../../src/app/tab/tab_run.ts";
 import { memoryFiles } from "../../../src/platform/memory_files.ts";
 import type { Files } from "../../../src/schema/files.ts";
-import { type RunPhase, RunPhaseError } from "../../../src/schema/run_control.ts";
+import { idleRun, type RunPhase, RunPhaseError } from "../../../src/schema/run_control.ts";
 import { calcConfig, runConfig } from "./run_configs.ts";
 
 const record: TabRecord = {
@@ -36,7 +34,7 @@ function tab(shown: TabRecord | null = record, phase: RunPhase = "stopped") {
   };
   const control = {
     shown,
-    status: () => ({ phase }),
+    status: () => ({ ...idleRun, phase }),
     changeModel: async (path: string, change: () => Promise<void>) => {
       if (path === usedModel) throw new RunPhaseError("lose its model", phase, "Stop it first.");
       await change();
@@ -46,9 +44,8 @@ function tab(shown: TabRecord | null = record, phase: RunPhase = "stopped") {
       adopted.push(taken);
     },
   };
-  const parts = { platform: { files }, sqlite } as unknown as TabParts;
   const swap = new FolderSwap(files, sqlite, async () => {});
-  return { files, databases, adopted, transfer: new RunTransfer(parts, control as unknown as TabControl, swap) };
+  return { files, databases, adopted, transfer: new RunTransfer(files, sqlite, control, swap) };
 }
 
 /** Every file by its path. */
