@@ -179,6 +179,12 @@ describe("a model folder", () => {
       .waitFor();
     await row.getByRole("button", { name: "Delete my clerk" }).click();
     await row.getByText(/^Delete my clerk, [\d.]+ (kB|MB)\? This cannot be undone\.$/).waitFor();
+    // The browser tells of the closing in a later task, and a key may come before it: the question it asks for is not lost.
+    await row.getByRole("button", { name: "Keep it" }).evaluate(async (button: HTMLElement) => {
+      button.click();
+      for (let microtask = 0; microtask < 100; microtask++) await null;
+      if (document.activeElement instanceof HTMLElement) document.activeElement.click();
+    });
     await row.getByRole("button", { name: "Keep it" }).click();
     await expect.poll(focused).toBe("Delete");
     await page.keyboard.press("Enter");

@@ -16,9 +16,18 @@ export interface ConfirmProps {
 /** Asks before something is lost; the answer that loses nothing has the focus at first. */
 export function ConfirmDialog({ title, text, yes, no, answer }: ConfirmProps): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
+  const answered = useRef(false);
   useEffect(() => {
     if (dialog.current?.open === false) dialog.current.showModal();
   }, []);
+  // The close event comes in a later task than the focus has gone back, and a key may be faster: buttons do not wait for it.
+  const settle = (yes: boolean): void => {
+    if (answered.current) return;
+    answered.current = true;
+    // Closing gives the focus back, which leaving the document would not.
+    dialog.current?.close();
+    answer(yes);
+  };
   return (
     <dialog
       ref={dialog}
@@ -26,15 +35,15 @@ export function ConfirmDialog({ title, text, yes, no, answer }: ConfirmProps): J
       role="alertdialog"
       aria-labelledby="pg-confirm"
       aria-describedby="pg-confirm-text"
-      onClose={() => answer(dialog.current?.returnValue === "yes")}
+      onClose={() => settle(false)}
     >
       <h2 id="pg-confirm">{title}</h2>
       <p id="pg-confirm-text">{text}</p>
       <div class="pg-buttons">
-        <button type="button" class="pg-button pg-primary" onClick={() => dialog.current?.close("no")}>
+        <button type="button" class="pg-button pg-primary" onClick={() => settle(false)}>
           {no}
         </button>
-        <button type="button" class="pg-button" onClick={() => dialog.current?.close("yes")}>
+        <button type="button" class="pg-button" onClick={() => settle(true)}>
           {yes}
         </button>
       </div>
