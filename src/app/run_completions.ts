@@ -48,6 +48,7 @@ export async function runCompletions(
       await files.makeFolder(folder.path);
       await folder.truncateMetrics(state.update);
       await folder.writeConfig(config);
+      await request.stands?.();
       const tokenText = (id: number): string => codec.tokenizer.decode([id], { continuation: true });
       const completions = { codec, task, tokenText };
       const modelFiles = await modelTextFiles(files, modelFolder);

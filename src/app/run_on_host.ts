@@ -52,6 +52,7 @@ async function runAgents(
       const watch = new StartupWatch(engine, clock.monotonic, startMs, tell);
       // Only now: a run that cannot start, for want of its model say, leaves its folder free.
       await folder.writeConfig(config);
+      await request.stands?.();
       steering?.opened((await engine.info()).adapter, start.state.update, start.state.version);
       const watched = { ...controls, reporter: watch.watch(controls.reporter) };
       const ended = await (await loopOf(host, request, folder, start, session, watched)).run();

@@ -29,6 +29,8 @@ export interface RunRequest {
   readonly script?: readonly ScriptedReply[];
   /** What the gateway shows and steers besides answering calls. */
   gatewayParts?(store: Store, engine: Engine, tokenBytes: TokenBytes): GatewayParts;
+  /** Awaited when everything is open and the configuration is kept, before the first update; a run that it refuses is not opened. */
+  stands?(): Promise<void>;
   /** Told where the gateway is, once it answers. */
   served?(url: string): void;
   /** The gateway answers until it resolves, when the run and its agents have ended. */

@@ -137,6 +137,11 @@ describe("a run in the hands of people", () => {
     await page.getByRole("heading", { name: english["env.memory"] }).first().waitFor({ timeout: runMs });
     await stateOf(page, "Failed").waitFor();
     expect(await button("Stop").isDisabled()).toBe(true);
+    // What could not be opened has replaced nothing.
+    expect([await fact("Updates finished"), await button("Continue the last run").isEnabled()]).toEqual([
+      "2 / 2",
+      true,
+    ]);
   });
 
   it("is spoken of in Korean", async () => {
@@ -144,6 +149,8 @@ describe("a run in the hands of people", () => {
     await page.getByRole("heading", { name: korean["env.memory"] }).first().waitFor();
     await page.getByRole("textbox", { name: korean["run.overrides"] }).fill(JSON.stringify(small));
     await page.getByRole("button", { name: korean["run.startPaused"] }).click();
+    const dialog = page.getByRole("alertdialog", { name: korean["run.replaceTitle"] });
+    await dialog.getByRole("button", { name: korean["run.replaceYes"] }).click();
     await stateOf(page, korean["phase.paused"]).waitFor({ timeout: runMs });
     await message()
       .or(page.getByRole("textbox", { name: korean["chat.message"] }))
@@ -153,7 +160,6 @@ describe("a run in the hands of people", () => {
     await page.getByRole("button", { name: korean["run.stop"], exact: true }).click();
     await page.getByText(korean["chat.continue"]).waitFor();
     await page.getByRole("button", { name: korean["run.start"], exact: true }).click();
-    const dialog = page.getByRole("alertdialog", { name: korean["run.replaceTitle"] });
     await dialog.getByRole("button", { name: korean["run.replaceNo"] }).click();
     await stateOf(page, korean["phase.stopped"]).waitFor();
     expect(complaints).toEqual([]);

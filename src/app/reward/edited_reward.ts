@@ -115,3 +115,13 @@ export class EditedReward {
     return this.worker.ask(question);
   }
 }
+
+/** Reads a text before a run is started with it. @throws ConfigError when it is no function */
+export async function checkReward(platform: SandboxPlatform, source: string): Promise<void> {
+  const reward = new EditedReward(platform);
+  try {
+    await reward.check(source);
+  } finally {
+    reward.end();
+  }
+}

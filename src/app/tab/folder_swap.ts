@@ -1,6 +1,6 @@
 import { asLeydenError, EnvironmentError } from "../../core/errors.ts";
-import type { BrowserSqlite } from "../../platform/wasm_sqlite.ts";
 import type { Files } from "../../schema/files.ts";
+import { type AsideDatabases, AsideFolder, moveFolder } from "./aside_folder.ts";
 import { bytesOf, type Folder, safePath } from "./folder_archive.ts";
 import { arrivingFolder } from "./tab_places.ts";
 
@@ -12,15 +12,8 @@ export interface ArrivingStore {
   readonly log?: Folder[string] | undefined;
 }
 
-/** What a swap that has begun is about: enough to undo it. */
-interface SwapNote {
-  readonly target: string;
-  /** Path of the database that belongs to the folder; null: none does. */
-  readonly store: string | null;
-}
-
 /** What is used of the tab's databases. */
-export type SwapDatabases = Pick<BrowserSqlite, "exists" | "exportFile" | "importFile" | "remove">;
+export type SwapDatabases = AsideDatabases;
 
 /** Opens a database as a run's records and closes it again. @throws LeydenError when it holds none that can be read */
 export type StoreCheck = (path: string) => Promise<void>;
@@ -29,17 +22,15 @@ const arrivingStore = `${arrivingFolder}/store.sqlite`;
 
 /**
  * Puts a folder, with a database where one belongs to it, in another one's place: all of it or nothing. What is new waits
- * beside it until it is whole, what is there is copied, and a note stands from the first change to the last: while there is
- * a note, what was there is put back, after a crash at the next opening. One swap at a time.
+ * beside it until it is whole; what is there goes aside, and comes back unless the new one stands, after a crash at the next
+ * opening. One swap at a time.
  */
 export class FolderSwap {
   private readonly files: Files;
   private readonly sqlite: SwapDatabases;
   private readonly check: StoreCheck;
   private readonly arriving: string;
-  private readonly kept: string;
-  private readonly keptStore: string;
-  private readonly note: string;
+  private readonly aside: AsideFolder;
 
   /** `check` is asked of every database that arrives. */
   constructor(files: Files, sqlite: SwapDatabases, check: StoreCheck) {
@@ -47,9 +38,7 @@ export class FolderSwap {
     this.sqlite = sqlite;
     this.check = check;
     this.arriving = files.join(arrivingFolder, "new");
-    this.kept = files.join(arrivingFolder, "kept");
-    this.keptStore = files.join(arrivingFolder, "kept.sqlite");
-    this.note = files.join(arrivingFolder, "swap.json");
+    this.aside = new AsideFolder(files, sqlite, files.join(arrivingFolder, "old"));
   }
 
   /**
@@ -61,11 +50,10 @@ export class FolderSwap {
     await this.settle();
     try {
       await this.stage(folder, store);
-      await this.keep({ target, store: store?.path ?? null });
-      await this.files.remove(target);
-      await this.files.rename(this.arriving, target);
+      await this.aside.take(target, store?.path ?? null);
+      await moveFolder(this.files, this.arriving, target);
       if (store !== null) await this.placeStore(store.path);
-      await this.files.remove(this.note);
+      await this.aside.forget();
     } catch (thrown) {
       await this.undo(target, thrown);
       throw thrown;
@@ -76,7 +64,7 @@ export class FolderSwap {
 
   /** Puts back what a swap that was cut off had begun to replace, and clears what it left. */
   async settle(): Promise<void> {
-    if (await this.files.exists(this.note)) await this.putBack(await this.noted());
+    await this.aside.putBack();
     if (this.sqlite.exists(arrivingStore)) this.sqlite.remove(arrivingStore);
     await this.files.remove(arrivingFolder);
   }
@@ -94,55 +82,24 @@ export class FolderSwap {
     await this.check(arrivingStore);
   }
 
-  /** Copies what is there; from the note on it is put back unless the note is removed. */
-  private async keep(note: SwapNote): Promise<void> {
-    const { files, sqlite } = this;
-    if (await files.exists(note.target)) await files.copy(note.target, this.kept);
-    if (note.store !== null && sqlite.exists(note.store)) {
-      const bytes = this.readable(note.store);
-      if (bytes !== null) await files.write(this.keptStore, bytes);
-    }
-    await files.write(this.note, JSON.stringify(note));
-  }
-
-  /** The bytes of a database; null for one that is damaged: it must be possible to replace that. */
-  private readable(store: string): Uint8Array | null {
-    try {
-      return this.sqlite.exportFile(store);
-    } catch {
-      return null;
-    }
-  }
-
   private async placeStore(path: string): Promise<void> {
     const { sqlite } = this;
-    sqlite.remove(path);
     if (sqlite.exists(arrivingStore)) await sqlite.importFile(path, sqlite.exportFile(arrivingStore));
-  }
-
-  private async putBack({ target, store }: SwapNote): Promise<void> {
-    const { files, sqlite } = this;
-    await files.remove(target);
-    if (await files.exists(this.kept)) await files.copy(this.kept, target);
-    if (store !== null) {
-      sqlite.remove(store);
-      if (await files.exists(this.keptStore)) await sqlite.importFile(store, await files.read(this.keptStore));
-    }
-    await files.remove(this.note);
   }
 
   private async undo(target: string, thrown: unknown): Promise<void> {
     try {
       await this.settle();
     } catch (cause) {
-      const why = `${asLeydenError(thrown).message} ${asLeydenError(cause).message}`;
-      const message = `${target} could not be replaced, and what was there is not back in its place yet: ${why}`;
-      const advice = "Reload the page: it is put back then. If it says this again, delete what you no longer need.";
-      throw new EnvironmentError("swap_unfinished", message, { do: advice, cause });
+      throw unfinishedSwap(target, thrown, cause);
     }
   }
+}
 
-  private async noted(): Promise<SwapNote> {
-    return JSON.parse(await this.files.readText(this.note)) as SwapNote;
-  }
+/** What was to be replaced is not back in its place: why it could not be replaced, and why it is not back. */
+export function unfinishedSwap(target: string, thrown: unknown, cause: unknown): EnvironmentError {
+  const why = `${asLeydenError(thrown).message} ${asLeydenError(cause).message}`;
+  const message = `${target} could not be replaced, and what was there is not back in its place yet: ${why}`;
+  const advice = "Reload the page: it is put back then. If it says this again, delete what you no longer need.";
+  return new EnvironmentError("swap_unfinished", message, { do: advice, cause });
 }

@@ -186,7 +186,7 @@ async function exportedCheckpoint(
 }
 
 /** A record as another tab takes it up: nothing is at work, and a lesson's run is one of its experiment. */
-function outward({ isPaused: _, ...record }: TabRecord): TabRecord {
+function outward({ isPaused: _paused, isOpening: _opening, ...record }: TabRecord): TabRecord {
   const { lessonsOf = record.experiment } = tabExperiment(record.experiment);
   return { ...record, experiment: lessonsOf, isRunning: false };
 }

@@ -1,4 +1,3 @@
-import { createApp } from "../../../gateway/app.ts";
 import { asLeydenError } from "../../core/errors.ts";
 import { RunFolder } from "../../experiment/run_folder.ts";
 import {
@@ -13,16 +12,16 @@ import {
   type StartRequest,
 } from "../../schema/run_control.ts";
 import type { Store } from "../../schema/store.ts";
-import { MemoryStore } from "../../store/memory_store.ts";
 import { pathFrom } from "../config_paths.ts";
-import { EditedReward } from "../reward/edited_reward.ts";
+import { checkReward } from "../reward/edited_reward.ts";
 import type { RunSteering } from "../run_steering.ts";
 import { tabChoices, tabExperiment } from "./experiments.ts";
+import { leftGateway } from "./left_gateway.ts";
 import { keptConfig, leftRun } from "./left_run.ts";
 import { tabConfig } from "./tab_config.ts";
 import { experimentFolder, runFolderOf } from "./tab_places.ts";
-import { KeptRecord, type TabRecord } from "./tab_record.ts";
-import { runParts, type TabParts, TabRun, type TabWork, tabSwap, workInTab } from "./tab_run.ts";
+import { KeptRecord, keptRecord, type TabRecord } from "./tab_record.ts";
+import { replacedRun, type TabParts, TabRun, type TabWork, tabSwap, workInTab } from "./tab_run.ts";
 
 /** The runs of a tab, one at a time: started, steered, looked at when they are over, and found again after a reload. */
 export class TabControl implements RunControl {
@@ -48,9 +47,9 @@ export class TabControl implements RunControl {
 
   /** Finds the run of an earlier page and shows it. */
   async open(): Promise<void> {
-    await tabSwap(this.parts)
-      .settle()
-      .catch((thrown) => this.sayFault(asLeydenError(thrown)));
+    const say = (thrown: unknown): void => this.sayFault(asLeydenError(thrown));
+    await tabSwap(this.parts).settle().catch(say);
+    await replacedRun(this.parts).putBack().catch(say);
     await this.record.read();
     await this.look();
   }
@@ -59,10 +58,10 @@ export class TabControl implements RunControl {
   async goOn(): Promise<void> {
     const record = this.record.value;
     if (record === null || !record.isRunning) return;
-    const { experiment, overrides, reward, isPaused = false } = record;
+    const { experiment, overrides, reward, isPaused = false, isOpening = false } = record;
     const given = reward === "" ? {} : { reward };
     // What stands in its way is in the status.
-    await this.start({ experiment, overrides, resume: true, paused: isPaused, ...given }).catch(() => {});
+    await this.start({ experiment, overrides, resume: !isOpening, paused: isPaused, ...given }).catch(() => {});
   }
 
   status(): RunStatus {
@@ -171,14 +170,17 @@ export class TabControl implements RunControl {
     const { overrides = {}, reward = "", resume = false, paused = false, script = [] } = request;
     const kept = resume ? await keptConfig(this.parts.platform.files, experiment) : null;
     const config = tabConfig(experiment, kept, overrides, reward);
-    if (reward !== "") await this.checkReward(reward);
+    if (reward !== "") await checkReward(this.parts.platform, reward);
+    const before = this.record.value;
     await this.replacing(async () => {
       const record = { experiment: experiment.id, overrides, reward, isRunning: script.length === 0 };
-      await this.record.keep({ format: 1, ...record, ...(paused ? { isPaused: true } : {}) });
+      const gate = { ...(paused ? { isPaused: true } : {}), ...(resume ? {} : { isOpening: true }) };
+      await this.record.keep({ format: 1, ...record, ...gate });
     });
-    const run = new TabRun(this.parts, this, { experiment, config, resume, paused, script }, this.work);
+    const asked = { experiment, config, resume, paused, script };
+    const run = new TabRun(this.parts, this, asked, this.work, () => this.noteOpened());
     this.run = run;
-    this.follow(run);
+    this.follow(run, keptRecord(experiment.id, before));
     return run;
   }
 
@@ -216,16 +218,24 @@ export class TabControl implements RunControl {
     throw new RunPhaseError(asked, this.status().phase, "Start one.");
   }
 
-  /** Tells of what happens to a run, and keeps whether it is still at work. */
-  private follow(run: TabRun): void {
+  /** Tells of what happens to a run, and keeps whether it is still at work; `kept` is of the run that comes back when it cannot open. */
+  private follow(run: TabRun, kept: TabRecord): void {
     run.steering.onChange(() => {
       if (this.run !== run) return;
       this.tell();
       const { phase } = run.status();
       if (isOver(phase)) this.noteEnd().catch((thrown) => this.sayFault(asLeydenError(thrown)));
     });
-    this.resting = run.closed.then(() => this.rested(run)).catch((thrown) => this.sayFault(asLeydenError(thrown)));
+    this.resting = run.closed
+      .then(() => this.rested(run, kept))
+      .catch((thrown) => this.sayFault(asLeydenError(thrown)));
     this.tell();
+  }
+
+  /** What cannot be noted is said: the run is open all the same. */
+  private async noteOpened(): Promise<void> {
+    if (this.record.value?.isOpening !== true) return;
+    await this.record.note({ isOpening: false }).catch((thrown) => this.sayFault(asLeydenError(thrown)));
   }
 
   private async noteEnd(): Promise<void> {
@@ -238,11 +248,13 @@ export class TabControl implements RunControl {
   }
 
   /** A run is over and closed: what it left is shown. */
-  private async rested(run: TabRun): Promise<void> {
+  private async rested(run: TabRun, kept: TabRecord): Promise<void> {
     if (this.run !== run) return;
     this.run = null;
     this.rest = run.status();
-    await this.look(run.status());
+    const isOther = run.replaced === "returned";
+    if (isOther) await this.record.keep(kept);
+    await this.look(run.status(), isOther);
   }
 
   /** Lets go of the last run, and of what was shown of it. */
@@ -255,29 +267,18 @@ export class TabControl implements RunControl {
     this.viewed = null;
   }
 
-  private async checkReward(source: string): Promise<void> {
-    const reward = new EditedReward(this.parts.platform);
-    try {
-      await reward.check(source);
-    } finally {
-      reward.end();
-    }
-  }
-
-  /** Serves what the last run left, without a model: the studio shows it, and it can be resumed. */
-  private async look(status?: RunStatus): Promise<void> {
-    const { parts } = this;
-    const { platform, key, page, say } = parts;
-    const { experiment, config, viewed, rest } = await leftRun(parts, this.record.value);
-    this.viewed = viewed;
-    const shown = experiment === null || config === null ? null : runParts(parts, this, experiment, config);
-    const store = viewed ?? new MemoryStore();
-    const { clock, entropy } = platform;
-    const report = (fault: unknown): void => say(`gateway: ${asLeydenError(fault).message}`);
-    const view = shown === null ? { control: this, page } : shown(store);
-    parts.use(createApp({ store, model: null, clock, entropy, config: { key }, report, ...view }));
-    if (status === undefined) this.rest = rest;
-    else if (rest.error !== null && rest.error.message !== status.error?.message) this.sayFault(rest.error);
+  /**
+   * Serves what the last run left, without a model: the studio shows it, and it can be resumed. `ended` is what has just
+   * ended; `isOther`: what is left is not of that, but of the run that it was to replace.
+   */
+  private async look(ended?: RunStatus, isOther = false): Promise<void> {
+    const left = await leftRun(this.parts, this.record.value);
+    this.viewed = left.viewed;
+    this.parts.use(leftGateway(this.parts, this, left));
+    const { rest } = left;
+    const error = ended?.error ?? null;
+    if (ended === undefined || isOther) this.rest = error === null ? rest : { ...rest, phase: "failed", error };
+    if (ended !== undefined && rest.error !== null && rest.error.message !== error?.message) this.sayFault(rest.error);
     this.tell();
   }
 

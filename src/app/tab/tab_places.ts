@@ -44,6 +44,9 @@ export function importedModelFolder(name: string): string {
 /** Folder of what is being brought in and of what it replaces, until it is in its place; no list shows it. */
 export const arrivingFolder = "/arriving";
 
+/** Folder of a run that another one is to replace, until that one is open; no list shows it. */
+export const replacedFolder = "/replaced";
+
 /** The experiment or the model that one of these folders is named after. */
 export function idOfFolder(name: string): string {
   return decodeURIComponent(name);

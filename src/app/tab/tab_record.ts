@@ -13,6 +13,8 @@ export interface TabRecord {
   readonly isRunning: boolean;
   /** It was asked to wait before its next update; absent: it was not. */
   readonly isPaused?: boolean;
+  /** It was not open yet: what is kept, if anything, is the run before it, which it is to replace. Absent: it was. */
+  readonly isOpening?: boolean;
 }
 
 const recordSchema: z.ZodType<TabRecord> = z.strictObject({
@@ -22,6 +24,7 @@ const recordSchema: z.ZodType<TabRecord> = z.strictObject({
   reward: z.string(),
   isRunning: z.boolean(),
   isPaused: z.boolean().optional(),
+  isOpening: z.boolean().optional(),
 });
 
 /** The file in a checkpoint that says which run it is of. */
@@ -37,6 +40,12 @@ export function parseRecord(text: string, where: string): TabRecord {
   } catch (cause) {
     throw new FormatError("tab_record", `${where} says nothing of a run.`, { do: "Choose another file.", cause });
   }
+}
+
+/** The record of a run that is kept and not at work; `last` is that of the run that was shown last. */
+export function keptRecord(experiment: string, last: TabRecord | null): TabRecord {
+  if (last?.experiment === experiment && last.isOpening !== true) return { ...last, isRunning: false };
+  return { format: 1, experiment, overrides: {}, reward: "", isRunning: false };
 }
 
 /** The record of the tab's last run, and its file. */
@@ -75,7 +84,7 @@ export class KeptRecord {
   }
 
   /** Keeps what has become different about the run. */
-  async note(part: Partial<Pick<TabRecord, "isRunning" | "isPaused">>): Promise<void> {
+  async note(part: Partial<Pick<TabRecord, "isRunning" | "isPaused" | "isOpening">>): Promise<void> {
     if (this.current !== null) await this.keep({ ...this.current, ...part });
   }
 

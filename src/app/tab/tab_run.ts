@@ -1,5 +1,6 @@
 import type { GatewayApp } from "../../../gateway/app.ts";
 import type { GatewayDeps } from "../../../gateway/deps.ts";
+import { CancelledError } from "../../core/errors.ts";
 import type { LoopReporter } from "../../experiment/loop.ts";
 import { RunView } from "../../experiment/run_view.ts";
 import type { BrowserSqlite } from "../../platform/wasm_sqlite.ts";
@@ -9,17 +10,18 @@ import type { ExperimentConfig } from "../../schema/experiment.ts";
 import type { PageAssets } from "../../schema/page_assets.ts";
 import type { PageFiles } from "../../schema/page_files.ts";
 import type { Platform } from "../../schema/platform.ts";
-import { isStoppable, type RunControl, type RunStatus } from "../../schema/run_control.ts";
+import { isOver, isStoppable, type RunControl, type RunStatus } from "../../schema/run_control.ts";
 import type { ScriptedReply } from "../../schema/script.ts";
 import type { Store } from "../../schema/store.ts";
 import { runOnHost } from "../run_on_host.ts";
 import { RunSteering } from "../run_steering.ts";
 import type { TokenBytes } from "../session/session_options.ts";
+import { AsideFolder } from "./aside_folder.ts";
 import type { TabExperiment } from "./experiments.ts";
-import { FolderSwap } from "./folder_swap.ts";
+import { FolderSwap, unfinishedSwap } from "./folder_swap.ts";
 import { keepExperimentModel } from "./page_models.ts";
 import type { AgentWay } from "./tab_messages.ts";
-import { experimentFolder, runFolderOf, storePathOf } from "./tab_places.ts";
+import { experimentFolder, replacedFolder, runFolderOf, storePathOf } from "./tab_places.ts";
 import { checkTabStore, tabRunHost } from "./tab_run_host.ts";
 
 /** What the runs of a tab share. */
@@ -41,6 +43,11 @@ export interface TabParts {
 /** How a tab puts what a person brings in place of what is kept. */
 export function tabSwap({ platform, sqlite }: TabParts): FolderSwap {
   return new FolderSwap(platform.files, sqlite, (path) => checkTabStore(platform, sqlite, path));
+}
+
+/** Where a tab keeps the run that another one is to replace, until that one is open. */
+export function replacedRun({ platform, sqlite }: Pick<TabParts, "platform" | "sqlite">): AsideFolder {
+  return new AsideFolder(platform.files, sqlite, replacedFolder);
 }
 
 /** A run to start in a tab. */
@@ -69,24 +76,40 @@ export function runParts(
   };
 }
 
-/** What a run does: opens everything, trains to its end, keeps the model open until `lingers` resolves, closes it. */
+/**
+ * What a run does: opens everything, awaits `stands`, trains to its end, keeps the model open until `lingers` resolves,
+ * closes it.
+ */
 export type TabWork = (
   parts: TabParts,
   control: RunControl,
   request: TabRunRequest,
-  run: { readonly steering: RunSteering; readonly lingers: Promise<void> },
+  run: { readonly steering: RunSteering; readonly lingers: Promise<void>; stands(): Promise<void> },
 ) => Promise<void>;
 
-/** One run of a tab from its start to its end; the trained model answers until it is released. */
+/**
+ * One run of a tab from its start to its end; the trained model answers until it is released. The run whose place it takes
+ * is gone when this one is open, and comes back when it cannot be opened.
+ */
 export class TabRun {
   readonly experiment: TabExperiment;
   readonly config: ExperimentConfig;
   readonly steering: RunSteering;
   /** Resolves when the run has ended and everything of it is closed. */
   readonly closed: Promise<void>;
+  /** The run that it was to replace: none, one that may come back, or one that has. */
+  replaced: "none" | "waits" | "returned" = "none";
+  private isInPlace = false;
   private release: () => void = () => {};
 
-  constructor(parts: TabParts, control: RunControl, request: TabRunRequest, work: TabWork) {
+  /** `opened` is told when nothing can bring back the run before it. */
+  constructor(
+    parts: TabParts,
+    control: RunControl,
+    request: TabRunRequest,
+    work: TabWork,
+    opened: () => Promise<void>,
+  ) {
     const { experiment, config, paused } = request;
     this.experiment = experiment;
     this.config = config;
@@ -94,12 +117,23 @@ export class TabRun {
     const lingers = new Promise<void>((resolve) => {
       this.release = resolve;
     });
-    // What went wrong is in the status.
-    this.closed = work(parts, control, request, { steering: this.steering, lingers }).catch(() => {});
+    const aside = replacedRun(parts);
+    const stands = async (): Promise<void> => {
+      if (this.replaced === "waits" && this.steering.signal.aborted) throw new CancelledError("The start of the run");
+      if (!request.resume) await aside.forget();
+      this.replaced = "none";
+      this.isInPlace = true;
+      await opened();
+    };
+    this.closed = this.carryOut(request, aside, () =>
+      work(parts, control, request, { steering: this.steering, lingers, stands }),
+    );
   }
 
+  /** A run that gives back the place of another one has not ended before that is done. */
   status(): RunStatus {
-    return this.steering.status();
+    const status = this.steering.status();
+    return this.replaced === "waits" && isOver(status.phase) ? { ...status, phase: "stopping", error: null } : status;
   }
 
   /** Resolves when the run is open. @throws LeydenError why it is not */
@@ -115,6 +149,31 @@ export class TabRun {
     });
   }
 
+  private async carryOut(
+    { experiment: { id }, resume }: TabRunRequest,
+    aside: AsideFolder,
+    work: () => Promise<void>,
+  ): Promise<void> {
+    const folder = runFolderOf(id);
+    try {
+      // From the first change on.
+      if (!resume) this.replaced = "waits";
+      if (!resume && !(await aside.take(folder, storePathOf(id)))) this.replaced = "none";
+      await work();
+    } catch (thrown) {
+      // What went wrong is in the status.
+      this.steering.finished(thrown);
+    }
+    if (resume || this.isInPlace) return;
+    try {
+      await aside.putBack();
+      if (this.replaced === "waits") this.replaced = "returned";
+    } catch (cause) {
+      this.replaced = "none";
+      this.steering.finished(unfinishedSwap(folder, this.steering.fault, cause));
+    }
+  }
+
   /** Lets go of a finished run's model. */
   async close(): Promise<void> {
     this.release();
@@ -125,22 +184,13 @@ export class TabRun {
 }
 
 /** The run as a tab does it. @throws LeydenError; what is stored can be resumed */
-export const workInTab: TabWork = async (parts, control, request, { steering, lingers }) => {
+export const workInTab: TabWork = async (parts, control, request, { steering, lingers, stands }) => {
   const { experiment, config, resume, script } = request;
-  const { platform, assets, sqlite, key, say } = parts;
+  const { platform, assets, key, say } = parts;
   const { files } = platform;
   const configFolder = experimentFolder(experiment.lessonsOf ?? experiment.id);
   const runFolder = runFolderOf(experiment.id);
-  try {
-    await keepExperimentModel(files, assets, experiment, files.join(configFolder, "model"));
-    if (!resume) {
-      await files.remove(runFolder);
-      sqlite.remove(storePathOf(experiment.id));
-    }
-  } catch (thrown) {
-    steering.finished(thrown);
-    throw thrown;
-  }
+  await keepExperimentModel(files, assets, experiment, files.join(configFolder, "model"));
   await runOnHost(tabRunHost({ ...parts, experiment }), {
     ...{ config, configFolder, runFolder, resume, key, say, script },
     signal: steering.signal,
@@ -148,6 +198,7 @@ export const workInTab: TabWork = async (parts, control, request, { steering, li
     steering,
     gatewayParts: runParts(parts, control, experiment, config),
     linger: () => lingers,
+    stands,
     tellsStartup: false,
   });
 };

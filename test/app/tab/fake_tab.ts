@@ -24,6 +24,7 @@ export class FakeTab {
   /** What was said to people. */
   readonly said: string[] = [];
   private control: TabControl | null = null;
+  private opening: PromiseWithResolvers<void> | null = null;
   private held: PromiseWithResolvers<void> | null = null;
 
   /** A new page; the one before is gone, whatever it was at. */
@@ -32,6 +33,21 @@ export class FakeTab {
     this.control = control;
     await control.open();
     return { control };
+  }
+
+  /** Runs do not get past their opening until the returned function is called; those of a page that has gone never do. */
+  holdOpening(): () => void {
+    const held = Promise.withResolvers<void>();
+    this.opening = held;
+    return () => {
+      this.opening = null;
+      held.resolve();
+    };
+  }
+
+  /** Later runs open at once. */
+  letRunsOpen(): void {
+    this.opening = null;
   }
 
   /** Updates that have begun do not end. */
@@ -86,14 +102,22 @@ export class FakeTab {
     });
   }
 
-  private readonly work: TabWork = async (_parts, _control, { experiment, config, resume }, { steering, lingers }) => {
+  private readonly work: TabWork = async (
+    _parts,
+    _control,
+    { experiment, config, resume },
+    { steering, lingers, stands },
+  ) => {
     const { fault } = this;
     this.fault = null;
     const folder = new RunFolder(this.files, runFolderOf(experiment.id));
     try {
+      if (fault !== null || this.opening !== null) await this.files.write(folder.at("half"), "of it");
+      await this.opening?.promise;
       if (fault !== null) throw fault;
-      if (!resume) await this.files.remove(folder.path);
+      if (!resume && (await folder.exists())) throw new Error("Another run is in its place.");
       await folder.writeConfig(config);
+      await stands();
       let { update } = (await folder.latestCheckpoint())?.state ?? freshRunState;
       steering.opened("none", update, update);
       while (update < config.train.updates) {

@@ -110,8 +110,9 @@ describe("what goes wrong in a tab", () => {
   it("in an import that the last page has not ended is put right at the opening", async () => {
     const tab = new FakeTab();
     await tab.files.write("/runs/calc/config.json", "half of the new");
-    await tab.files.write("/arriving/kept/config.json", "old");
-    await tab.files.write("/arriving/swap.json", JSON.stringify({ target: "/runs/calc", store: null }));
+    const note = { target: "/runs/calc", store: null, stage: "away" };
+    await tab.files.write("/arriving/old/kept/config.json", "old");
+    await tab.files.write("/arriving/old/aside.json", JSON.stringify(note));
     await tab.open();
     expect(await tab.files.readText("/runs/calc/config.json")).toBe("old");
     expect(await tab.files.exists("/arriving")).toBe(false);
