@@ -92,12 +92,14 @@ export interface ExperimentChoice {
   modelFolder: string;
   /** A run of it is kept, which can be continued. */
   resumable: boolean;
+  /** What that run goes on with; absent where none is kept, or its configuration cannot be read. */
+  kept?: ExperimentConfig;
 }
 
 /** What to start. */
 export interface StartRequest {
   experiment: string;
-  /** Values by dotted path, such as { "train.learningRate": 0.0005 }. */
+  /** Values by dotted path, such as { "train.learningRate": 0.0005 }; null for the experiment's own value. */
   overrides?: Record<string, unknown>;
   /** Source text of a reward function, run in a worker of its own; only in the tab. */
   reward?: string;

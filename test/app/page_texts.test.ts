@@ -44,7 +44,7 @@ describe("the page's texts", () => {
 
 describe("an experiment", () => {
   it("has its name and what it is about in the page's language", async () => {
-    const choices = await tabChoices(async () => false);
+    const choices = await tabChoices(async () => ({ resumable: false }));
     expect(choices.length).toBeGreaterThan(3);
     for (const choice of choices) {
       for (const part of ["title", "summary"] as const) {
@@ -55,7 +55,7 @@ describe("an experiment", () => {
   });
 
   it("that the page has no text for has its own words", async () => {
-    const [choice] = await tabChoices(async () => false);
+    const [choice] = await tabChoices(async () => ({ resumable: false }));
     if (choice === undefined) throw new Error("No experiment is offered.");
     const own = { ...choice, id: "own", title: "My own", summary: "Of mine." };
     expect(experimentText(textsOf("ko"), own, "title")).toBe("My own");

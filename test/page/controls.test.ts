@@ -107,7 +107,9 @@ describe("a run in the hands of people", () => {
     await isClosed();
     await page.reload();
     await isClosed();
-    // The form is at the experiment whose run this is.
+    // The form is at the experiment whose run this is, and shows what that has.
+    await expect.poll(() => page.getByRole("spinbutton", { name: "Updates" }).inputValue()).toBe("2");
+    expect(await page.getByRole("textbox", { name: "Reward function" }).inputValue()).toBe("() => 7");
     await button("Continue the last run").click();
     await expect.poll(() => message().isEnabled(), { timeout: runMs }).toBe(true);
     await message().fill("17 + 5");

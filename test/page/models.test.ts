@@ -228,7 +228,7 @@ describe("a run of the command line", () => {
     await page.getByRole("row").filter({ hasText: "1 of 1" }).waitFor();
 
     await page.getByRole("link", { name: "Run", exact: true }).click();
-    await startRun(page, { experiment: "clerk", updates: 2, overrides: {}, button: "Continue the last run" });
+    await startRun(page, { experiment: "clerk", updates: 2, button: "Continue the last run" });
     await rewardsOf(page, 2);
     await finished(page);
     await page.getByRole("link", { name: "Model", exact: true }).click();

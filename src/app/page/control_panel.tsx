@@ -1,5 +1,6 @@
 import { useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
+import type { ExperimentConfig } from "../../schema/experiment.ts";
 import {
   type ControlRequest,
   type ExperimentChoice,
@@ -7,11 +8,12 @@ import {
   type RunFault,
   type RunStatus,
 } from "../../schema/run_control.ts";
+import { valueAt } from "../config_values.ts";
 import { ConfirmDialog } from "./confirm_dialog.tsx";
 import { FaultNotice } from "./environment.tsx";
 import { experimentText } from "./experiment_text.ts";
 import { RewardField } from "./reward_field.tsx";
-import { numberFields, startRequest, valueAt } from "./run_form.ts";
+import { formValues, numberFields, type StartIntent, startRequest } from "./run_form.ts";
 import { replacedRun, type SteerAction, takes } from "./run_offers.ts";
 import type { Say, TextKey } from "./texts.ts";
 
@@ -114,12 +116,12 @@ function SettingsForm({ say, choices, shown, closed, ask }: SettingsProps): JSX.
   const [chosen, setChosen] = useState("");
   const choice = [chosen, shown].flatMap((wanted) => choices.filter(({ id }) => id === wanted))[0] ?? choices[0];
   if (choice === undefined) return null;
+  const { config, overrides, reward } = formValues(choice);
   const submit = (event: Event): void => {
     event.preventDefault();
     const form = event.currentTarget as HTMLFormElement;
-    const intent = ((event as SubmitEvent).submitter as HTMLButtonElement | null)?.value ?? "start";
-    const request = startRequest(new FormData(form), choice.config, say);
-    ask(typeof request === "string" || request.action !== "start" ? request : withIntent(request, intent));
+    const { value } = ((event as SubmitEvent).submitter as HTMLButtonElement | null) ?? { value: "start" };
+    ask(startRequest(new FormData(form), choice, value as StartIntent, say));
   };
   return (
     <form class="pg-panel" aria-labelledby="pg-settings" onSubmit={submit}>
@@ -141,17 +143,17 @@ function SettingsForm({ say, choices, shown, closed, ask }: SettingsProps): JSX.
       </label>
       <div key={choice.id}>
         {numberFields.slice(0, 1).map((field) => (
-          <NumberInput key={field.path} field={field} choice={choice} say={say} />
+          <NumberInput key={field.path} field={field} config={config} say={say} />
         ))}
-        <RewardField say={say} />
+        <RewardField say={say} source={reward} />
         <details class="pg-details">
           <summary>{say("run.more")}</summary>
           {numberFields.slice(1).map((field) => (
-            <NumberInput key={field.path} field={field} choice={choice} say={say} />
+            <NumberInput key={field.path} field={field} config={config} say={say} />
           ))}
           <label class="pg-field">
             <span class="pg-label">{say("run.overrides")}</span>
-            <textarea class="pg-area" name="overrides" rows={3} spellcheck={false} />
+            <textarea class="pg-area" name="overrides" rows={3} spellcheck={false} value={overridesText(overrides)} />
             <span class="pg-hint">{say("run.overridesHint")}</span>
           </label>
           <label class="pg-field">
@@ -162,7 +164,7 @@ function SettingsForm({ say, choices, shown, closed, ask }: SettingsProps): JSX.
           <details class="pg-details">
             <summary>{say("run.config")}</summary>
             <pre class="pg-reply" tabindex={0} style="max-height:320px;overflow:auto">
-              {JSON.stringify(choice.config, null, 2)}
+              {JSON.stringify(config, null, 2)}
             </pre>
           </details>
         </details>
@@ -204,23 +206,24 @@ function StartButtons({ say, closed, resumable }: StartButtonsProps): JSX.Elemen
           {say("run.nothingKept")}
         </p>
       )}
+      {resumable && <p class="pg-hint">{say("run.keptShown")}</p>}
       <p class="pg-hint">{say("run.startPausedHint")}</p>
     </>
   );
 }
 
-function withIntent(request: Extract<ControlRequest, { action: "start" }>, intent: string): ControlRequest {
-  if (intent === "paused") return { ...request, paused: true };
-  return intent === "resume" ? { ...request, resume: true } : request;
+/** Values by path as they are typed; empty where there are none. */
+function overridesText(overrides: Readonly<Record<string, unknown>>): string {
+  return Object.keys(overrides).length === 0 ? "" : JSON.stringify(overrides, null, 1);
 }
 
 interface NumberInputProps {
   readonly field: (typeof numberFields)[number];
-  readonly choice: ExperimentChoice;
+  readonly config: ExperimentConfig;
   readonly say: Say;
 }
 
-function NumberInput({ field: { path, text, step, min }, choice, say }: NumberInputProps): JSX.Element {
+function NumberInput({ field: { path, text, step, min }, config, say }: NumberInputProps): JSX.Element {
   return (
     <label class="pg-field">
       <span class="pg-label">{say(text)}</span>
@@ -230,7 +233,7 @@ function NumberInput({ field: { path, text, step, min }, choice, say }: NumberIn
         name={path}
         min={min}
         step={step}
-        value={String(valueAt(choice.config, path) ?? "")}
+        value={String(valueAt(config, path) ?? "")}
       />
     </label>
   );

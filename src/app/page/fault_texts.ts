@@ -34,6 +34,7 @@ const groups: readonly FaultGroup[] = [
   { text: "fault.key", codes: ["invalid_api_key", "401", "403", "http_401", "http_403"] },
   { text: "fault.absent", exact: true, codes: ["404", "http_404", "rollout_not_found", "call_not_found"] },
   { text: "fault.full", codes: ["disk_full"] },
+  { text: "fault.importRoom", exact: true, codes: ["import_room"] },
   { text: "fault.storage", codes: ["file_failed", "swap_unfinished"] },
   {
     text: "fault.record",

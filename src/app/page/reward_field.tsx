@@ -1,10 +1,11 @@
-import { useState } from "hono/jsx/dom";
+import { useEffect, useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
 import type { Say } from "./texts.ts";
 
-/** Where the reward comes from: the experiment, or a function that is written here. */
-export function RewardField({ say }: { say: Say }): JSX.Element {
-  const [own, setOwn] = useState(false);
+/** Where the reward comes from: the experiment, or a function that is written here; `source` is what a kept run has of that. */
+export function RewardField({ say, source }: { say: Say; source: string }): JSX.Element {
+  const [own, setOwn] = useState(source !== "");
+  useEffect(() => setOwn(source !== ""), [source]);
   return (
     <fieldset class="pg-field pg-plain">
       <legend class="pg-label">{say("run.rewardTitle")}</legend>
@@ -20,9 +21,13 @@ export function RewardField({ say }: { say: Say }): JSX.Element {
       {own && (
         <label class="pg-field">
           <span class="pg-visually-hidden">{say("run.rewardSource")}</span>
-          <textarea class="pg-area" name="reward" rows={8} spellcheck={false}>
-            {exampleReward}
-          </textarea>
+          <textarea
+            class="pg-area"
+            name="reward"
+            rows={8}
+            spellcheck={false}
+            value={source === "" ? exampleReward : source}
+          />
           <span class="pg-hint">{say("run.rewardHint")}</span>
         </label>
       )}

@@ -1,6 +1,8 @@
 import type { ExperimentConfig } from "../../schema/experiment.ts";
-import type { ControlRequest } from "../../schema/run_control.ts";
+import type { ControlRequest, ExperimentChoice } from "../../schema/run_control.ts";
 import { type ScriptedReply, scriptedReplySchema } from "../../schema/script.ts";
+import { isSameValue, otherValues, valueAt } from "../config_values.ts";
+import { editedRewardName } from "../reward/edited_reward_name.ts";
 import type { Say, TextKey } from "./texts.ts";
 
 /** A number of the configuration that the form shows by itself. */
@@ -21,19 +23,44 @@ export const numberFields: readonly NumberField[] = [
   { path: "rollout.concurrency", text: "run.concurrency", step: "1", min: 1 },
 ];
 
-/** The configuration's value at a dotted path. */
-export function valueAt(config: ExperimentConfig, path: string): unknown {
-  return path.split(".").reduce<unknown>((at, key) => (at as Record<string, unknown> | undefined)?.[key], config);
+/** What the button that sends the form asks for. */
+export type StartIntent = "start" | "paused" | "resume";
+
+/** What a form shows at first: what the kept run of the experiment has, or the experiment itself. */
+export interface FormValues {
+  /** Where the numbers are read. */
+  readonly config: ExperimentConfig;
+  /** What else is not the experiment's own, by path. */
+  readonly overrides: Readonly<Record<string, unknown>>;
+  /** Text of the reward that was written here; empty for the experiment's own. */
+  readonly reward: string;
 }
 
-/** What of the form's numbers differs from the experiment's, by path; or a sentence about what is no number. */
-function changedNumbers(form: FormData, config: ExperimentConfig, say: Say): Record<string, unknown> | string {
-  const out: Record<string, unknown> = {};
+/** What says that the reward was written in the page, and its text. */
+const rewardPaths = ["rollout.reward", "rollout.grader", "rollout.graderOptions"];
+
+/** What the form of an experiment shows at first. */
+export function formValues({ config, kept }: Pick<ExperimentChoice, "config" | "kept">): FormValues {
+  if (kept === undefined) return { config, overrides: {}, reward: "" };
+  const reward = editedReward(kept);
+  const fields = [...numberFields.map(({ path }) => path), ...(reward === "" ? [] : rewardPaths)];
+  const overrides = Object.entries(otherValues(kept, config)).filter(([path]) => !fields.includes(path));
+  return { config: kept, overrides: Object.fromEntries(overrides), reward };
+}
+
+function editedReward({ rollout: { reward, grader, graderOptions } }: ExperimentConfig): string {
+  const source = reward === "grader" && grader === editedRewardName ? valueAt(graderOptions, "source") : "";
+  return typeof source === "string" ? source : "";
+}
+
+/** The form's numbers by path; or a sentence about what is no number. */
+function typedNumbers(form: FormData, say: Say): Record<string, number> | string {
+  const out: Record<string, number> = {};
   for (const { path, text } of numberFields) {
     const typed = String(form.get(path) ?? "").trim();
     const value = Number(typed);
     if (typed === "" || !Number.isFinite(value)) return say("run.badNumber", { field: say(text), value: typed });
-    if (value !== valueAt(config, path)) out[path] = value;
+    out[path] = value;
   }
   return out;
 }
@@ -63,20 +90,53 @@ function typedScript(text: string, say: Say): ScriptedReply[] | string {
   return out;
 }
 
+/** What a filled form says. */
+interface Filled {
+  readonly numbers: Readonly<Record<string, number>>;
+  readonly overrides: Readonly<Record<string, unknown>>;
+  readonly reward: string;
+}
+
+/** What of the form is not in a configuration. */
+function changesOf({ numbers, overrides }: Filled, config: ExperimentConfig): Record<string, unknown> {
+  const asked = Object.entries({ ...numbers, ...overrides });
+  return Object.fromEntries(asked.filter(([path, value]) => !isSameValue(value, valueAt(config, path))));
+}
+
+/** What of the kept run was taken out of the form: the experiment's own values come back there. */
+function setBack(filled: Filled, shown: FormValues): Record<string, null> {
+  const gone = Object.keys(shown.overrides).filter((path) => !(path in filled.overrides));
+  const paths = shown.reward !== "" && filled.reward === "" ? [...gone, ...rewardPaths] : gone;
+  return Object.fromEntries(paths.map((path) => [path, null]));
+}
+
 /** The request that a filled form makes, or a sentence about what is wrong in it. */
-export function startRequest(form: FormData, config: ExperimentConfig, say: Say): ControlRequest | string {
-  const numbers = changedNumbers(form, config, say);
+export function startRequest(
+  form: FormData,
+  choice: Pick<ExperimentChoice, "config" | "kept">,
+  intent: StartIntent,
+  say: Say,
+): ControlRequest | string {
+  const numbers = typedNumbers(form, say);
   if (typeof numbers === "string") return numbers;
-  const typed = typedOverrides(String(form.get("overrides") ?? ""), say);
-  if (typeof typed === "string") return typed;
+  const overrides = typedOverrides(String(form.get("overrides") ?? ""), say);
+  if (typeof overrides === "string") return overrides;
   const script = typedScript(String(form.get("script") ?? ""), say);
   if (typeof script === "string") return script;
-  const reward = form.get("rewardKind") === "own" ? String(form.get("reward") ?? "") : "";
+  const text = form.get("rewardKind") === "own" ? String(form.get("reward") ?? "") : "";
+  const filled = { numbers, overrides, reward: text.trim() === "" ? "" : text };
+  const shown = formValues(choice);
+  const isResumed = intent === "resume";
+  const isRewarded = filled.reward !== "" && !(isResumed && filled.reward === shown.reward);
   return {
     action: "start",
     experiment: String(form.get("experiment")),
-    overrides: { ...numbers, ...typed },
-    ...(reward.trim() === "" ? {} : { reward }),
+    overrides: isResumed
+      ? { ...setBack(filled, shown), ...changesOf(filled, shown.config) }
+      : changesOf(filled, choice.config),
+    ...(isRewarded ? { reward: filled.reward } : {}),
     ...(script.length === 0 ? {} : { script }),
+    ...(isResumed ? { resume: true } : {}),
+    ...(intent === "paused" ? { paused: true } : {}),
   };
 }

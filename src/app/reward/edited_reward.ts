@@ -3,16 +3,9 @@ import { ConfigError } from "../../core/errors.ts";
 import { GraderError } from "../../rollout/errors.ts";
 import type { Grader } from "../../schema/grader.ts";
 import type { Platform, WorkerHandle } from "../../schema/platform.ts";
+import { type EditedRewardOptions, editedRewardName } from "./edited_reward_name.ts";
 import type { RewardAnswer } from "./reward_sandbox.ts";
 import type { RewardQuestion } from "./reward_worker.ts";
-
-/** Name of the grader whose text people write in the page. */
-export const editedRewardName = "edited";
-
-/** What stands in the configuration: the text itself, so that a checkpoint says what was rewarded. */
-export interface EditedRewardOptions {
-  source: string;
-}
 
 /** What the sandbox is made of. */
 type SandboxPlatform = Pick<Platform, "clock" | "spawnWorker">;

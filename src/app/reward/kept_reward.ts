@@ -1,7 +1,7 @@
 import { readRunConfig } from "../../experiment/config.ts";
 import type { ExperimentConfig } from "../../schema/experiment.ts";
 import type { Files } from "../../schema/files.ts";
-import { editedRewardName } from "./edited_reward.ts";
+import { editedRewardName } from "./edited_reward_name.ts";
 
 /**
  * The configuration that a run goes on with: a reward function that was written in the page belongs to the run and is

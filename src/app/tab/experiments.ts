@@ -107,12 +107,15 @@ export function tabExperiment(id: string): TabExperiment {
   });
 }
 
-/** The experiments as they are offered; `isKept` knows whether a run of an experiment is there to be continued. */
-export function tabChoices(isKept: (id: string) => Promise<boolean>): Promise<ExperimentChoice[]> {
+/** The experiments as they are offered; `keptOf` knows whether a run of one is there to be continued, and what with. */
+export function tabChoices(
+  keptOf: (experiment: TabExperiment) => Promise<Pick<ExperimentChoice, "resumable" | "kept">>,
+): Promise<ExperimentChoice[]> {
   return Promise.all(
-    offeredExperiments.map(async ({ id, title, summary, config, model }) => {
+    offeredExperiments.map(async (experiment) => {
+      const { id, title, summary, config, model } = experiment;
       const choice = { id, title, summary, config: parseConfig(config), modelFolder: `models/${model}` };
-      return { ...choice, resumable: await isKept(id) };
+      return { ...choice, ...(await keptOf(experiment)) };
     }),
   );
 }

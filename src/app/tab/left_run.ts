@@ -3,9 +3,10 @@ import { readRunConfig } from "../../experiment/config.ts";
 import { freshRunState, RunFolder } from "../../experiment/run_folder.ts";
 import type { ExperimentConfig } from "../../schema/experiment.ts";
 import type { Files } from "../../schema/files.ts";
-import { idleRun, type RunStatus } from "../../schema/run_control.ts";
+import { type ExperimentChoice, idleRun, type RunStatus } from "../../schema/run_control.ts";
 import type { Store } from "../../schema/store.ts";
 import { type TabExperiment, tabExperiment } from "./experiments.ts";
+import { placedConfig } from "./tab_config.ts";
 import { runFolderOf, storePathOf } from "./tab_places.ts";
 import type { TabRecord } from "./tab_record.ts";
 import type { TabParts } from "./tab_run.ts";
@@ -28,6 +29,17 @@ export async function keptConfig(files: Files, { id }: TabExperiment): Promise<E
     const fix = { do: "Delete the run in the section Model, or start a new one.", cause };
     throw new FormatError("run_config", `The configuration of the run of ${id} cannot be read.`, fix);
   }
+}
+
+/** Whether an experiment's run can be continued, and what it goes on with; one that cannot be read says so when it is asked to. */
+export async function keptChoice(
+  files: Files,
+  experiment: TabExperiment,
+): Promise<Pick<ExperimentChoice, "resumable" | "kept">> {
+  const folder = runFolderOf(experiment.id);
+  const resumable = await new RunFolder(files, folder).exists();
+  const kept = await readRunConfig(files, folder).catch(() => null);
+  return kept === null ? { resumable } : { resumable, kept: placedConfig(kept, experiment) };
 }
 
 /** What the last run left; of one that cannot be read only why, so that the page opens and it can be deleted there. */

@@ -1,5 +1,4 @@
 import { asLeydenError } from "../../core/errors.ts";
-import { RunFolder } from "../../experiment/run_folder.ts";
 import {
   type ExperimentChoice,
   idleRun,
@@ -17,9 +16,9 @@ import { checkReward } from "../reward/edited_reward.ts";
 import type { RunSteering } from "../run_steering.ts";
 import { tabChoices, tabExperiment } from "./experiments.ts";
 import { leftGateway } from "./left_gateway.ts";
-import { keptConfig, leftRun } from "./left_run.ts";
+import { keptChoice, keptConfig, leftRun } from "./left_run.ts";
 import { tabConfig } from "./tab_config.ts";
-import { experimentFolder, runFolderOf } from "./tab_places.ts";
+import { experimentFolder } from "./tab_places.ts";
 import { KeptRecord, keptRecord, type TabRecord } from "./tab_record.ts";
 import { replacedRun, type TabParts, TabRun, type TabWork, tabSwap, workInTab } from "./tab_run.ts";
 
@@ -70,7 +69,7 @@ export class TabControl implements RunControl {
 
   choices(): Promise<readonly ExperimentChoice[]> {
     const { files } = this.parts.platform;
-    return tabChoices((id) => new RunFolder(files, runFolderOf(id)).exists());
+    return tabChoices((experiment) => keptChoice(files, experiment));
   }
 
   async start(request: StartRequest): Promise<void> {

@@ -32,7 +32,7 @@ describe("the configuration of a tab's run", () => {
   });
 
   it("is offered under ids, with whether a run of it is kept, and an unknown one is told the nearest", async () => {
-    const choices = await tabChoices(async (id) => id === "clerk");
+    const choices = await tabChoices(async ({ id }) => ({ resumable: id === "clerk" }));
     expect(choices.filter(({ resumable }) => resumable).map(({ id }) => id)).toEqual(["clerk"]);
     expect(choices.map(({ id }) => id)).toContain("calc");
     expect(choices.find(({ id }) => id === "calc")).toMatchObject({ modelFolder: "models/calc" });

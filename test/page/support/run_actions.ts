@@ -11,8 +11,8 @@ const resume = "Continue the last run";
 export interface AskedRun {
   readonly experiment: string;
   readonly updates: number;
-  /** By dotted path; everything else as the experiment says. */
-  readonly overrides: Readonly<Record<string, unknown>>;
+  /** By dotted path; everything else as the experiment says. Absent: as the form has it. */
+  readonly overrides?: Readonly<Record<string, unknown>>;
   /** Name of the button; default "Start". */
   readonly button?: "Start" | "Open, and wait" | "Continue the last run";
 }
@@ -22,8 +22,10 @@ export async function startRun(page: Page, asked: AskedRun): Promise<void> {
   const { experiment, updates, overrides, button = "Start" } = asked;
   await page.getByRole("combobox", { name: /^Experiment/ }).selectOption(experiment);
   await page.getByRole("spinbutton", { name: "Updates" }).fill(String(updates));
-  await page.getByText("Every setting").click();
-  await page.getByRole("textbox", { name: "Overrides as JSON" }).fill(JSON.stringify(overrides));
+  if (overrides !== undefined) {
+    await page.getByText("Every setting").click();
+    await page.getByRole("textbox", { name: "Overrides as JSON" }).fill(JSON.stringify(overrides));
+  }
   const replaces = button !== resume && (await page.getByRole("button", { name: resume }).isEnabled());
   await page.getByRole("button", { name: button, exact: true }).click();
   // Asked whenever there is a run to continue, and else not.
