@@ -1,5 +1,6 @@
 import type { Database, SAHPoolUtil, Sqlite3Static } from "@sqlite.org/sqlite-wasm";
 import { EnvironmentError, FormatError } from "../core/errors.ts";
+import { fullAdvice } from "./opfs_files.ts";
 import { absolutePath } from "./path_segments.ts";
 
 /** Databases as files: in the pool in the origin's private file system, or in memory. */
@@ -46,6 +47,19 @@ function noDatabase(path: string, cause?: unknown): FormatError {
     do: "Choose the store.sqlite of a run.",
     cause,
   });
+}
+
+function full(path: string, cause: unknown): EnvironmentError {
+  return new EnvironmentError("disk_full", `The browser's storage is full; ${path} was not written.`, {
+    do: fullAdvice,
+    cause,
+  });
+}
+
+/** True for what a pool throws where there is no more room: the browser's own error, or the pool's for a write cut short. */
+function isFull(thrown: unknown): boolean {
+  if (thrown instanceof DOMException) return thrown.name === "QuotaExceededError";
+  return thrown instanceof Error && thrown.message.includes("Expected to write");
 }
 
 const magic = "SQLite format 3\0";
@@ -135,12 +149,12 @@ export function poolFiles(sqlite: Sqlite3Static, pool: SAHPoolUtil): DatabaseFil
     sizeBytes: (path) => asked(path, sizeOf),
     async importFile(path, given, log) {
       const bytes = withLog(sqlite, path, given, log);
-      await pool.reserveMinimumCapacity(Number(pool.getFileCount()) + slotsPerDatabase);
-      for (const suffix of ["-wal", "-journal"]) pool.unlink(absolutePath(path + suffix));
       try {
+        await pool.reserveMinimumCapacity(Number(pool.getFileCount()) + slotsPerDatabase);
+        for (const suffix of ["-wal", "-journal"]) pool.unlink(absolutePath(path + suffix));
         await pool.importDb(absolutePath(path), bytes);
       } catch (cause) {
-        throw noDatabase(path, cause);
+        throw isFull(cause) ? full(path, cause) : noDatabase(path, cause);
       }
     },
     remove(path) {

@@ -1,7 +1,7 @@
 // A browser is asked once to keep what the page stores, and says what it does, as far as it can.
 import { describe, expect, it } from "vitest";
 import { keepStored, LastingStorage, storageFacts } from "../../src/app/page/lasting_storage.ts";
-import { sizeText } from "../../src/app/page/size_text.ts";
+import { sizeText } from "../../src/app/size_text.ts";
 import type { TabEvent } from "../../src/app/tab/tab_host.ts";
 import { idleRun } from "../../src/schema/run_control.ts";
 

@@ -3,9 +3,9 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import init from "@sqlite.org/sqlite-wasm";
+import init, { type SAHPoolUtil } from "@sqlite.org/sqlite-wasm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type DatabaseFiles, memoryDatabases } from "../../src/platform/wasm_sqlite_files.ts";
+import { type DatabaseFiles, memoryDatabases, poolFiles } from "../../src/platform/wasm_sqlite_files.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "leyden-wasm-"));
 let files: DatabaseFiles;
@@ -66,5 +66,33 @@ describe("a database that comes in as a file", () => {
     files.closing("/size.sqlite", opened);
     opened.close();
     expect(() => files.sizeBytes("/none.sqlite")).toThrow("There is no database /none.sqlite.");
+  });
+});
+
+describe("a database that comes into a browser's storage", () => {
+  /** The pool's answer to an import. */
+  const imported = async (importDb: () => Promise<number>) => {
+    const pool: Pick<SAHPoolUtil, "getFileCount" | "reserveMinimumCapacity" | "unlink" | "importDb"> = {
+      ...{ getFileCount: () => 1, reserveMinimumCapacity: async () => 6, unlink: () => false },
+      importDb,
+    };
+    const [database] = cutOff();
+    await poolFiles(await init(), pool as SAHPoolUtil).importFile("/runs/calc/store.sqlite", database);
+  };
+  const thrown = (error: Error) => () => Promise.reject(error);
+
+  it("is told apart where there is no room from one that is none", async () => {
+    const full = {
+      code: "disk_full",
+      message: "The browser's storage is full; /runs/calc/store.sqlite was not written.",
+    };
+    await expect(imported(thrown(new DOMException("no room", "QuotaExceededError")))).rejects.toMatchObject(full);
+    // SQLite's own words for a write that the browser has cut short.
+    await expect(imported(thrown(new Error("Expected to write 8192 bytes but wrote 4096.")))).rejects.toMatchObject(
+      full,
+    );
+    const none = thrown(new Error("Input does not contain an SQLite database header."));
+    await expect(imported(none)).rejects.toMatchObject({ code: "store_file" });
+    await imported(async () => 8192);
   });
 });

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
 import type { RunFault } from "../../schema/run_control.ts";
+import { sizeText } from "../size_text.ts";
 import type { TabHost } from "../tab/tab_host.ts";
 import type { KeptModel, KeptRun, KeptThings } from "../tab/tab_messages.ts";
 import { faultOf } from "./backend.ts";
@@ -9,7 +10,6 @@ import { FaultNotice } from "./environment.tsx";
 import { experimentTitle } from "./experiment_text.ts";
 import { browserStorage, type StorageFacts, storageFacts } from "./lasting_storage.ts";
 import type { PanelProps } from "./panel_props.ts";
-import { sizeText } from "./size_text.ts";
 import { useTabStatus } from "./tab_status.ts";
 import type { Say } from "./texts.ts";
 

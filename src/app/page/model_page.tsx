@@ -1,6 +1,7 @@
 import { useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
 import type { ExperimentChoice, RunFault } from "../../schema/run_control.ts";
+import { sizeText } from "../size_text.ts";
 import type { TabHost } from "../tab/tab_host.ts";
 import { faultOf } from "./backend.ts";
 import { CheckpointPanel } from "./checkpoint_panel.tsx";
@@ -11,7 +12,6 @@ import { FaultNotice } from "./environment.tsx";
 import { KeptPanel } from "./kept_panel.tsx";
 import type { PanelProps } from "./panel_props.ts";
 import { RunTransferPanel } from "./run_transfer_panel.tsx";
-import { sizeText } from "./size_text.ts";
 import type { Say } from "./texts.ts";
 
 /** What the section of models is given. */

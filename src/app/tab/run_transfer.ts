@@ -8,8 +8,16 @@ import { arrivingRun, runConfigOf } from "./arriving_run.ts";
 import { offeredExperiments, tabExperiment } from "./experiments.ts";
 import { chosenFiles, type Folder, folderBytes, textOf, unzipped, zipped } from "./folder_archive.ts";
 import type { FolderSwap } from "./folder_swap.ts";
+import { importRoom, withinRoom } from "./import_room.ts";
 import type { TabControl } from "./tab_control.ts";
-import type { ArrivingCheckpoint, ArrivingModel, ArrivingRun, TabArchive, TabFile } from "./tab_messages.ts";
+import type {
+  ArrivingCheckpoint,
+  ArrivingModel,
+  ArrivingRun,
+  KeptThings,
+  TabArchive,
+  TabFile,
+} from "./tab_messages.ts";
 import { importedModelFolder, runFolderOf, storePathOf } from "./tab_places.ts";
 import { parseRecord, recordName, type TabRecord } from "./tab_record.ts";
 
@@ -33,18 +41,21 @@ export class RunTransfer {
   private readonly sqlite: Pick<BrowserSqlite, "exists" | "exportFile">;
   private readonly control: TransferControl;
   private readonly swap: FolderSwap;
+  private readonly kept: () => Promise<KeptThings>;
 
-  /** `swap` puts what arrives in its place. */
+  /** `swap` puts what arrives in its place; `kept` is what may be deleted where there is no room for it. */
   constructor(
     files: Files,
     sqlite: Pick<BrowserSqlite, "exists" | "exportFile">,
     control: TransferControl,
     swap: FolderSwap,
+    kept: () => Promise<KeptThings>,
   ) {
     this.files = files;
     this.sqlite = sqlite;
     this.control = control;
     this.swap = swap;
+    this.kept = kept;
   }
 
   /** What a model folder would replace. @throws FormatError as importModel */
@@ -56,12 +67,14 @@ export class RunTransfer {
 
   /**
    * Keeps a model folder under a name, over what is kept there; returns its path.
-   * @throws FormatError "kept_name"; "model_folder" naming what it lacks; RunPhaseError while a run uses what is there
+   * @throws FormatError "kept_name"; "model_folder" naming what it lacks; RunPhaseError while a run uses what is there;
+   * EnvironmentError "import_room"
    */
   async importModel(name: string, files: readonly TabFile[]): Promise<string> {
     const target = importedModelFolder(name);
     const folder = await modelFolder(name, files);
-    await this.control.changeModel(target, () => this.swap.place(target, folder));
+    const place = () => this.swap.place(target, folder);
+    await this.control.changeModel(target, () => withinRoom(importRoom(folder), this.kept, place));
     return target;
   }
 
@@ -92,7 +105,10 @@ export class RunTransfer {
     return { experiment, update, replaces: await this.keepsRun(experiment) };
   }
 
-  /** Puts an exported checkpoint in its run's place. @throws FormatError "zip", "tab_record", "checkpoint_damaged" */
+  /**
+   * Puts an exported checkpoint in its run's place.
+   * @throws FormatError "zip", "tab_record", "checkpoint_damaged"; EnvironmentError "import_room"
+   */
   async importCheckpoint(zip: Uint8Array): Promise<void> {
     const { record, update, config, checkpoint } = await exportedCheckpoint(zip);
     const inRun = Object.entries(checkpoint).map(([path, file]): [string, Folder[string]] => [
@@ -125,7 +141,7 @@ export class RunTransfer {
     return { ...run, kept: offeredExperiments.filter((_, index) => kept[index]).map(({ id }) => id) };
   }
 
-  /** Puts a run's folder in an experiment's place. @throws FormatError "run_folder", "store_file" */
+  /** Puts a run's folder in an experiment's place. @throws FormatError "run_folder", "store_file"; EnvironmentError "import_room" */
   async importRun(experiment: string, files: readonly TabFile[]): Promise<void> {
     const folder = await chosenFiles(files);
     await runConfigOf(folder);
@@ -147,7 +163,8 @@ export class RunTransfer {
   private adopt(record: TabRecord, { [storeName]: bytes, [storeLogName]: log, ...folder }: Folder): Promise<void> {
     const store = { path: storePathOf(record.experiment), bytes, log };
     const target = runFolderOf(record.experiment);
-    return this.control.adopt(record, () => this.swap.place(target, folder, store));
+    const place = () => this.swap.place(target, folder, store);
+    return this.control.adopt(record, () => withinRoom(importRoom(folder, store), this.kept, place));
   }
 
   private keepsRun(experiment: string): Promise<boolean> {

@@ -74,8 +74,9 @@ async function open({ assets, port: pagePort, continues, agents, gatewayUrl }: T
     if (continues) void control.goOn();
     const { sqlite } = parts;
     const { files } = parts.platform;
-    const transfer = new RunTransfer(files, sqlite, control, tabSwap(parts));
-    return callsOf(control, transfer, new KeptStorage(files, sqlite, control));
+    const storage = new KeptStorage(files, sqlite, control);
+    const transfer = new RunTransfer(files, sqlite, control, tabSwap(parts), () => storage.list());
+    return callsOf(control, transfer, storage);
   } catch (thrown) {
     send({ kind: "tab_failed", error: asLeydenError(thrown).toJSON() });
     throw thrown;

@@ -1,82 +1,8 @@
 // Models, checkpoints and runs into a tab and out of it: what arrives is what left, and nothing lands outside its place.
-import { strFromU8, strToU8, unzipSync, zipSync } from "fflate";
+import { strToU8, unzipSync, zipSync } from "fflate";
 import { beforeEach, describe, expect, it } from "vitest";
-import { FolderSwap } from "../../../src/app/tab/folder_swap.ts";
-import { RunTransfer } from "../../../src/app/tab/run_transfer.ts";
-import type { TabFile } from "../../../src/app/tab/tab_messages.ts";
-import type { TabRecord } from "../../../src/app/tab/tab_record.ts";
-import { memoryFiles } from "../../../src/platform/memory_files.ts";
-import type { Files } from "../../../src/schema/files.ts";
-import { idleRun, type RunPhase, RunPhaseError } from "../../../src/schema/run_control.ts";
 import { calcConfig, runConfig } from "./run_configs.ts";
-
-const record: TabRecord = {
-  format: 1,
-  experiment: "calc",
-  overrides: { "train.updates": 3 },
-  reward: "",
-  isRunning: true,
-};
-
-const usedModel = "/models/used";
-
-/** A tab with files and databases in memory; `adopted` is what was put in place of its run. */
-function tab(shown: TabRecord | null = record, phase: RunPhase = "stopped") {
-  const files = memoryFiles();
-  const databases = new Map<string, Uint8Array>();
-  const adopted: TabRecord[] = [];
-  const sqlite = {
-    exists: (path: string) => databases.has(path),
-    exportFile: (path: string) => databases.get(path) ?? new Uint8Array(),
-    importFile: async (path: string, bytes: Uint8Array, log?: Uint8Array) =>
-      void databases.set(path, strToU8(strFromU8(bytes) + strFromU8(log ?? new Uint8Array()))),
-    remove: (path: string) => void databases.delete(path),
-  };
-  const control = {
-    shown,
-    status: () => ({ ...idleRun, phase }),
-    changeModel: async (path: string, change: () => Promise<void>) => {
-      if (path === usedModel) throw new RunPhaseError("lose its model", phase, "Stop it first.");
-      await change();
-    },
-    async adopt(taken: TabRecord, place: () => Promise<void>) {
-      await place();
-      adopted.push(taken);
-    },
-  };
-  const swap = new FolderSwap(files, sqlite, async () => {});
-  return { files, databases, adopted, transfer: new RunTransfer(files, sqlite, control, swap) };
-}
-
-/** Every file by its path. */
-async function contents(files: Files, folder = "/"): Promise<Record<string, string>> {
-  const out: Record<string, string> = {};
-  for (const { name, kind } of await files.list(folder)) {
-    const path = files.join(folder, name);
-    if (kind === "file") out[path] = await files.readText(path);
-    else Object.assign(out, await contents(files, path));
-  }
-  return out;
-}
-
-const file = (path: string, text: string): TabFile => ({ path, file: new Blob([text]) });
-const text = (bytes: Uint8Array | undefined) => new TextDecoder().decode(bytes);
-
-/** A run with a checkpoint of two updates. */
-async function withRun(phase?: RunPhase): Promise<ReturnType<typeof tab>> {
-  const made = tab(record, phase);
-  const state = { format: 1, update: 2, version: 2, optimizerSteps: 2, cursor: 4, carryOver: [], storeSeq: 9 };
-  const hashes = { configSha256: "c", weightsSha256: "w" };
-  const step = "/runs/calc/checkpoints/step_2";
-  await made.files.write("/runs/calc/config.json", runConfig);
-  await made.files.write("/runs/calc/metrics.jsonl", '{"step":1}\n');
-  await made.files.write("/runs/calc/attempts/a/0/stdout.log", "said");
-  await made.files.write(`${step}/state.json`, JSON.stringify({ ...state, ...hashes }));
-  await made.files.write(`${step}/config.json`, '{"model_type":"llama"}');
-  await made.files.write(`${step}/model.safetensors`, "weights");
-  made.databases.set("/runs/calc/store.sqlite", strToU8("database"));
-  return made;
-}
+import { contents, file, record, tab, text, withRun } from "./transfer_rig.ts";
 
 describe("transfers of a tab", () => {
   let from: ReturnType<typeof tab>;
