@@ -241,6 +241,9 @@ describe("a run of the command line", () => {
       await writeFile(join(back, path), bytes);
     }
     expect(await stepsOf(back)).toEqual([1, 2]);
+    const again = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Export A clerk with an adding machine" }).click();
+    expect((await again).suggestedFilename()).toBe("clerk_run.zip");
     expect(await train(back, 3, "--resume")).toContain("Resuming after update 2");
     expect(await stepsOf(back)).toEqual([1, 2, 3]);
 

@@ -3,11 +3,11 @@ import type { JSX } from "hono/jsx/dom/jsx-runtime";
 import type { RunFault } from "../../schema/run_control.ts";
 import { sizeText } from "../size_text.ts";
 import type { TabHost } from "../tab/tab_host.ts";
-import type { KeptModel, KeptRun, KeptThings } from "../tab/tab_messages.ts";
+import type { KeptModel, KeptThings } from "../tab/tab_messages.ts";
 import { faultOf } from "./backend.ts";
-import { ConfirmDialog } from "./confirm_dialog.tsx";
 import { FaultNotice } from "./environment.tsx";
-import { experimentTitle } from "./experiment_text.ts";
+import { Deletion } from "./kept_deletion.tsx";
+import { type KeptTableProps, RunTable } from "./kept_run_table.tsx";
 import { browserStorage, type StorageFacts, storageFacts } from "./lasting_storage.ts";
 import type { PanelProps } from "./panel_props.ts";
 import { useTabStatus } from "./tab_status.ts";
@@ -65,7 +65,7 @@ export function KeptPanel({ say, busy, tab, work, changed, version }: PanelProps
         <>
           <StorageText kept={kept} say={say} />
           <ModelTable say={say} busy={busy} models={kept.things.models} tab={tab} remove={remove} />
-          <RunTable say={say} busy={busy} runs={kept.things.runs} tab={tab} remove={remove} />
+          <RunTable say={say} busy={busy} runs={kept.things.runs} tab={tab} remove={remove} work={work} />
         </>
       )}
     </section>
@@ -85,14 +85,13 @@ function StorageText({ kept: { things, facts }, say }: { kept: Kept; say: Say })
   );
 }
 
-interface TableProps {
-  readonly say: Say;
-  readonly busy: boolean;
-  readonly tab: TabHost;
-  remove(name: string, body: () => Promise<void>): Promise<void>;
-}
-
-function ModelTable({ say, busy, models, tab, remove }: TableProps & { models: readonly KeptModel[] }): JSX.Element {
+function ModelTable({
+  say,
+  busy,
+  models,
+  tab,
+  remove,
+}: KeptTableProps & { models: readonly KeptModel[] }): JSX.Element {
   if (models.length === 0) return <p>{say("kept.noModels")}</p>;
   return (
     <table class="pg-table">
@@ -123,93 +122,5 @@ function ModelTable({ say, busy, models, tab, remove }: TableProps & { models: r
         ))}
       </tbody>
     </table>
-  );
-}
-
-function updatesOf(say: Say, { update, updates }: KeptRun): string {
-  return update === null || updates === null ? say("kept.damaged") : say("kept.of", { update, updates });
-}
-
-function RunTable({ say, busy, runs, tab, remove }: TableProps & { runs: readonly KeptRun[] }): JSX.Element {
-  if (runs.length === 0) return <p>{say("kept.noRuns")}</p>;
-  return (
-    <table class="pg-table">
-      <caption>{say("kept.runs")}</caption>
-      <thead>
-        <tr>
-          <th scope="col">{say("kept.run")}</th>
-          <th scope="col">{say("kept.updates")}</th>
-          <th scope="col">{say("kept.size")}</th>
-          <td />
-        </tr>
-      </thead>
-      <tbody>
-        {runs.map((run) => {
-          const { experiment, sizeBytes, inUse } = run;
-          const name = experimentTitle(say, experiment);
-          return (
-            <tr key={experiment}>
-              <th scope="row">{name}</th>
-              <td>{updatesOf(say, run)}</td>
-              <td>{sizeText(sizeBytes)}</td>
-              <td>
-                <Deletion
-                  {...{ say, busy, name, sizeBytes, inUse, id: `run/${experiment}` }}
-                  remove={() => remove(name, () => tab.deleteRun(experiment))}
-                />
-              </td>
-            </tr>
-          );
-        })}
-      </tbody>
-    </table>
-  );
-}
-
-interface DeletionProps {
-  readonly say: Say;
-  readonly busy: boolean;
-  readonly id: string;
-  readonly name: string;
-  readonly sizeBytes: number;
-  readonly inUse: boolean;
-  remove(): Promise<void>;
-}
-
-/** Deletes one thing, after a question; says why not while a run needs it. */
-function Deletion({ say, busy, id, name, sizeBytes, inUse, remove }: DeletionProps): JSX.Element {
-  const [asks, setAsks] = useState(false);
-  const reason = `pg-in-use-${id}`;
-  const answer = (yes: boolean): void => {
-    setAsks(false);
-    if (yes) void remove();
-  };
-  return (
-    <>
-      <button
-        type="button"
-        class="pg-button"
-        disabled={busy || inUse}
-        aria-label={say("kept.deleteOne", { name })}
-        {...(inUse ? { "aria-describedby": reason } : {})}
-        onClick={() => setAsks(true)}
-      >
-        {say("kept.delete")}
-      </button>
-      {inUse && (
-        <p class="pg-hint" id={reason}>
-          {say("kept.inUse")}
-        </p>
-      )}
-      {asks && (
-        <ConfirmDialog
-          title={say("kept.deleteOne", { name })}
-          text={say("kept.sure", { name, size: sizeText(sizeBytes) })}
-          yes={say("kept.yes")}
-          no={say("kept.no")}
-          answer={answer}
-        />
-      )}
-    </>
   );
 }

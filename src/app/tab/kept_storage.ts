@@ -4,7 +4,7 @@ import { RunFolder } from "../../experiment/run_folder.ts";
 import type { BrowserSqlite } from "../../platform/wasm_sqlite.ts";
 import type { ExperimentConfig } from "../../schema/experiment.ts";
 import type { Files } from "../../schema/files.ts";
-import { isAlive } from "../../schema/run_control.ts";
+import { isAlive, isExportable } from "../../schema/run_control.ts";
 import type { TabControl } from "./tab_control.ts";
 import type { KeptModel, KeptRun, KeptThings } from "./tab_messages.ts";
 import { idOfFolder, importedModelFolder, importedModels, runFolderOf, runFolders, storePathOf } from "./tab_places.ts";
@@ -82,12 +82,14 @@ export class KeptStorage {
       folderSize(this.files, folder),
     ]);
     const { phase } = this.control.status();
+    const isShown = this.control.shown?.experiment === experiment;
     return {
       experiment,
       update,
       updates: config?.train.updates ?? null,
       sizeBytes: sizeBytes + this.storeSize(storePathOf(experiment)),
-      inUse: isAlive(phase) && this.control.shown?.experiment === experiment,
+      inUse: isShown && isAlive(phase),
+      exportable: !isShown || isExportable(phase),
     };
   }
 

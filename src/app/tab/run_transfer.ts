@@ -120,13 +120,14 @@ export class RunTransfer {
   }
 
   /**
-   * The folder of the run that is shown, its store included.
+   * The folder of an experiment's run, its store included; by default that of the run that is shown.
    * @throws FormatError "no_run"; RunPhaseError while it is at work: what is read would be of different moments
    */
-  async exportRun(): Promise<TabArchive> {
-    const { experiment } = this.shown();
+  async exportRun(experiment: string = this.shown().experiment): Promise<TabArchive> {
+    if (!(await this.keepsRun(experiment))) throw noRun();
     const { phase } = this.control.status();
-    if (!isExportable(phase)) throw new RunPhaseError("be exported", phase, "Pause it first.");
+    const isShown = this.control.shown?.experiment === experiment;
+    if (isShown && !isExportable(phase)) throw new RunPhaseError("be exported", phase, "Pause it first.");
     // The store comes last, so that it has all that the newest checkpoint counts on.
     const folder = await folderBytes(this.files, runFolderOf(experiment), leftOut);
     const { sqlite } = this;
@@ -157,7 +158,7 @@ export class RunTransfer {
   private shown(): TabRecord {
     const record = this.control.shown;
     if (record !== null) return record;
-    throw new FormatError("no_run", "There is no run to export.", { do: "Start one." });
+    throw noRun();
   }
 
   private adopt(record: TabRecord, { [storeName]: bytes, [storeLogName]: log, ...folder }: Folder): Promise<void> {
@@ -170,6 +171,10 @@ export class RunTransfer {
   private keepsRun(experiment: string): Promise<boolean> {
     return this.files.exists(runFolderOf(experiment));
   }
+}
+
+function noRun(): FormatError {
+  return new FormatError("no_run", "There is no run to export.", { do: "Start one." });
 }
 
 /** The files of a model. @throws FormatError "model_folder" naming what it lacks */

@@ -73,8 +73,8 @@ export interface TabHost {
   arrivingCheckpoint(zip: Uint8Array): Promise<ArrivingCheckpoint>;
   /** Puts a checkpoint that a tab exported in its run's place, to be resumed. @throws FormatError */
   importCheckpoint(zip: Uint8Array): Promise<void>;
-  /** The whole folder of the run that is shown, store included, as `leyden train --resume` takes it. */
-  exportRun(): Promise<TabArchive>;
+  /** A run's whole folder, as `leyden train --resume` takes it; of the run that is shown by default. @throws LeydenError "run_phase" */
+  exportRun(experiment?: string): Promise<TabArchive>;
   /** What a run's folder tells, or the zip archive of one. @throws FormatError "run_folder" when it is none */
   arrivingRun(files: readonly TabFile[]): Promise<ArrivingRun>;
   /** Puts a run's folder, such as `leyden train` writes it, in an experiment's place, to be resumed. @throws FormatError */
@@ -209,8 +209,8 @@ class TabPage implements TabHost {
     await this.imported(this.call("importCheckpoint", zip));
   }
 
-  exportRun(): Promise<TabArchive> {
-    return this.call("exportRun");
+  exportRun(experiment?: string): Promise<TabArchive> {
+    return this.call("exportRun", experiment);
   }
 
   arrivingRun(files: readonly TabFile[]): Promise<ArrivingRun> {

@@ -83,7 +83,10 @@ export interface KeptRun {
   readonly updates: number | null;
   /** Its records are counted in. */
   readonly sizeBytes: number;
+  /** It is at work, waits or ends: it cannot be deleted. */
   readonly inUse: boolean;
+  /** Nothing is written to it now, so that it can be taken out whole. */
+  readonly exportable: boolean;
 }
 
 /** What a tab keeps of what people brought and trained. */
@@ -102,7 +105,7 @@ export interface TabCalls {
   exportCheckpoint: { args: readonly []; result: TabArchive };
   arrivingCheckpoint: { args: readonly [zip: Uint8Array]; result: ArrivingCheckpoint };
   importCheckpoint: { args: readonly [zip: Uint8Array]; result: null };
-  exportRun: { args: readonly []; result: TabArchive };
+  exportRun: { args: readonly [experiment?: string]; result: TabArchive };
   arrivingRun: { args: readonly [files: readonly TabFile[]]; result: ArrivingRun };
   importRun: { args: readonly [experiment: string, files: readonly TabFile[]]; result: null };
   kept: { args: readonly []; result: KeptThings };

@@ -96,7 +96,7 @@ function callsOf(control: TabControl, transfer: RunTransfer, storage: KeptStorag
     exportCheckpoint: () => transfer.exportCheckpoint(),
     arrivingCheckpoint: (zip) => transfer.arrivingCheckpoint(zip),
     importCheckpoint: (zip) => nothing(transfer.importCheckpoint(zip)),
-    exportRun: () => transfer.exportRun(),
+    exportRun: (experiment) => transfer.exportRun(experiment),
     arrivingRun: (files) => transfer.arrivingRun(files),
     importRun: (experiment, files) => nothing(transfer.importRun(experiment, files)),
     kept: () => storage.list(),

@@ -51,8 +51,8 @@ describe("what a tab keeps", () => {
     expect(await storage.list()).toEqual({
       models: [{ name: "my model", path: "/models/my%20model", sizeBytes: 1002, inUse: false }],
       runs: [
-        { experiment: "calc", update: 2, updates, sizeBytes: size, inUse: false },
-        { experiment: "clerk", update: null, updates: null, sizeBytes: 8, inUse: false },
+        { experiment: "calc", update: 2, updates, sizeBytes: size, inUse: false, exportable: true },
+        { experiment: "clerk", update: null, updates: null, sizeBytes: 8, inUse: false, exportable: true },
       ],
       isDurable: true,
     });
@@ -125,6 +125,7 @@ describe("what a tab keeps", () => {
       const { storage, files } = await tab(phase);
       const { models, runs } = await storage.list();
       expect([models[0]?.inUse, runs.map(({ inUse }) => inUse)]).toEqual([true, [true, false]]);
+      expect(runs.map(({ exportable }) => exportable)).toEqual([phase === "paused", true]);
       await expect(storage.deleteModel("my model")).rejects.toMatchObject({
         code: "run_phase",
         message: `The run is ${phase}: it cannot lose its model.`,

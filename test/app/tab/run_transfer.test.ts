@@ -133,6 +133,18 @@ describe("transfers of a tab", () => {
     expect((await (await withRun("paused")).transfer.exportRun()).name).toBe("calc_run.zip");
   });
 
+  it("take a run out that is not shown, whatever the one that is shown is at", async () => {
+    const { transfer, files, databases } = await withRun("running");
+    await files.write("/runs/clerk/config.json", "of clerk");
+    databases.set("/runs/clerk/store.sqlite", strToU8("its database"));
+    const { name, zip } = await transfer.exportRun("clerk");
+    expect(name).toBe("clerk_run.zip");
+    const folder = Object.entries(unzipSync(zip)).map(([path, bytes]) => [path, text(bytes)]);
+    expect(Object.fromEntries(folder)).toEqual({ "config.json": "of clerk", "store.sqlite": "its database" });
+    await expect(transfer.exportRun("calc")).rejects.toMatchObject({ code: "run_phase" });
+    await expect(transfer.exportRun("vault")).rejects.toMatchObject({ code: "no_run" });
+  });
+
   it("keep a model folder under its name, and name what one lacks", async () => {
     const model = [file("m/config.json", "{}"), file("m/tokenizer.json", "{}"), file("m/model.safetensors", "w")];
     expect(await from.transfer.importModel("my model", model)).toBe("/models/my%20model");

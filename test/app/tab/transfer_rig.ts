@@ -27,9 +27,9 @@ export const things: KeptThings = {
     { name: "used", path: usedModel, sizeBytes: 90_000_000, inUse: true },
   ],
   runs: [
-    { experiment: "calc", update: 2, updates: 3, sizeBytes: 30_000_000, inUse: false },
-    { experiment: "clerk", update: 2, updates: 3, sizeBytes: 1_000, inUse: false },
-    { experiment: "vault", update: null, updates: null, sizeBytes: 20_000, inUse: false },
+    { experiment: "calc", update: 2, updates: 3, sizeBytes: 30_000_000, inUse: false, exportable: true },
+    { experiment: "clerk", update: 2, updates: 3, sizeBytes: 1_000, inUse: false, exportable: true },
+    { experiment: "vault", update: null, updates: null, sizeBytes: 20_000, inUse: false, exportable: true },
   ],
 };
 
