@@ -40,6 +40,19 @@ describe("the page's texts", () => {
   it("are Korean in Korean", () => {
     expect(Object.entries(korean).filter(([, text]) => !hangul.test(text))).toEqual([]);
   });
+
+  it("speak of an update by one word in Korean, as the studio and the lessons do", () => {
+    const root = new URL("../../", import.meta.url);
+    const lessons = readdirSync(new URL("examples/lessons", root), { recursive: true })
+      .map((path) => `examples/lessons/${path}`)
+      .filter((path) => path.endsWith("texts.ko.json"));
+    const paths = ["src/app/page/texts.ko.json", "gateway/studio/client/texts.ko.json", ...lessons];
+    expect(paths.length).toBeGreaterThan(10);
+    const texts = paths.map((path) => [path, readFileSync(new URL(path, root), "utf8")] as const);
+    // "갱신" would be a second word for what is called "업데이트".
+    expect(texts.filter(([, text]) => text.includes("갱신")).map(([path]) => path)).toEqual([]);
+    expect(texts[0]?.[1]).toContain("업데이트");
+  });
 });
 
 describe("an experiment", () => {
