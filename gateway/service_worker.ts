@@ -43,15 +43,21 @@ const holdMs = 240_000;
 const scope = globalThis as unknown as ServiceWorkerScope;
 const prefix = new URL("gateway", scope.registration.scope).href;
 let client: PortClient | null = null;
+/** Id of the page that has given it. */
+let giver: string | null = null;
 let arrived: ((client: PortClient) => void)[] = [];
 
 scope.addEventListener("install", (event) => event.waitUntil(scope.skipWaiting()));
 scope.addEventListener("activate", (event) => event.waitUntil(scope.clients.claim()));
-scope.addEventListener("message", ({ data }) => {
+scope.addEventListener("message", ({ data, source }) => {
   if (data.kind === "leyden_claim") void scope.clients.claim();
   if (data.kind !== "leyden_gateway_port" || data.port === undefined) return;
-  client?.close(new TypeError("Another page has taken over."));
+  const { id = null } = (source ?? {}) as { readonly id?: string };
+  // A page that slept answers all that it was asked meanwhile: what it has begun to answer goes on.
+  if (id !== null && id === giver) client?.retire();
+  else client?.close(new TypeError("Another page has taken over."));
   client = new PortClient(data.port);
+  giver = id;
   for (const give of arrived.splice(0)) give(client);
 });
 scope.addEventListener("fetch", (event) => {
@@ -69,8 +75,7 @@ async function forward(request: Request, path: string): Promise<Response> {
     return await gateway.fetch({ method, url: `https://gateway.invalid${path}`, headers, body }, stop.signal);
   } catch (thrown) {
     if (request.signal.aborted) throw thrown;
-    if (thrown instanceof HeldTooLong) return comeAgain("held", "The call took longer than a browser lets it wait.");
-    return comeAgain("tab_away", "No tab answers for this gateway.");
+    return thrown instanceof HeldTooLong ? comeAgain("held", held) : comeAgain("tab_away", tabAway);
   } finally {
     clearTimeout(late);
   }
@@ -78,9 +83,21 @@ async function forward(request: Request, path: string): Promise<Response> {
 
 class HeldTooLong extends Error {}
 
-/** A refusal that clients answer by asking again. */
-function comeAgain(code: string, message: string): Response {
-  const error = { message, type: "server_error", code, do: "Ask again; keep the page open." };
+/** What happened, and what to do about it. */
+type Refusal = readonly [message: string, advice: string];
+
+const held: Refusal = [
+  `The tab with the model has not answered within ${holdMs / 1000} s, and a browser lets no call wait longer: it was asleep, or is busy.`,
+  "Keep that tab visible and ask again; a call with stream: true may take longer once it has begun.",
+];
+const tabAway: Refusal = [
+  "No tab answers for this gateway: the page with the model is closed, or asleep.",
+  "Open it, or bring its tab to the front, and ask again.",
+];
+
+/** A refusal that clients answer by asking again. Most of them show the message alone, so that it has the advice too. */
+function comeAgain(code: string, [message, advice]: Refusal): Response {
+  const error = { message: `${message} ${advice}`, type: "server_error", code, do: advice };
   return Response.json({ error }, { status: 503, headers: { "retry-after": "1" } });
 }
 

@@ -23,6 +23,7 @@ export class PortClient {
   private readonly port: MessagePort;
   private readonly exchanges = new Map<number, Exchange>();
   private asked = 0;
+  private isRetired = false;
 
   constructor(port: MessagePort) {
     this.port = port;
@@ -55,6 +56,17 @@ export class PortClient {
     this.port.close();
   }
 
+  /** Lets what is under way end, then lets go of the port; nothing more is asked here. */
+  retire(): void {
+    this.isRetired = true;
+    this.left();
+  }
+
+  /** An exchange has ended. */
+  private left(): void {
+    if (this.isRetired && this.exchanges.size === 0) this.port.close();
+  }
+
   private exchange(id: number, resolve: (response: Response) => void, reject: (error: Error) => void): Exchange {
     let controller: ReadableStreamDefaultController<Uint8Array> | null = null;
     let wanted: (() => void) | null = null;
@@ -62,6 +74,7 @@ export class PortClient {
       this.exchanges.delete(id);
       wanted?.();
       wanted = null;
+      this.left();
     };
     // Nothing is asked for ahead of its reading: what waits for a reader holds nobody up.
     const body = new ReadableStream<Uint8Array>(
@@ -112,6 +125,7 @@ export class PortClient {
   private cancel(id: number): void {
     this.exchanges.delete(id);
     this.port.postMessage({ kind: "http_cancel", id } satisfies PortAsk);
+    this.left();
   }
 
   private abort(id: number, reason: Error): void {

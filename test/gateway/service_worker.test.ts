@@ -29,11 +29,27 @@ afterEach(() => {
   for (const end of ends.splice(0)) end();
 });
 
-/** Gives the service worker a port to a gateway, as a page does. */
-function offerGateway(answer: (request: Request) => Response | Promise<Response>): void {
+type Answer = (request: Request) => Response | Promise<Response>;
+
+/** Gives the service worker a port to a gateway, as a page does, here one with an id; that answers from `wake` on. */
+function offerSleeping(answer: Answer, id: string): { wake(): void } {
   const { port1, port2 } = new MessageChannel();
-  ends.push(servePort({ fetch: answer }, port1), () => port2.close());
-  listeners.get("message")?.({ data: { kind: "leyden_gateway_port", port: port2 } } as never);
+  ends.push(() => port2.close());
+  listeners.get("message")?.({ data: { kind: "leyden_gateway_port", port: port2 }, source: { id } } as never);
+  return { wake: () => void ends.push(servePort({ fetch: answer }, port1)) };
+}
+
+let offered = 0;
+
+/** Gives the service worker a port to a gateway that answers: of a page of its own, if no other is named. */
+function offerGateway(answer: Answer, id = `page ${++offered}`): void {
+  offerSleeping(answer, id).wake();
+}
+
+/** What a client reads of a refusal. */
+async function refusal(response: Response): Promise<unknown> {
+  const { error } = (await response.json()) as { error: unknown };
+  return [response.status, response.headers.get("retry-after"), error];
 }
 
 /** What the service worker answers; null when it leaves the request to the network. */
@@ -52,10 +68,13 @@ describe("the service worker", () => {
     const response = request(`${scopeUrl}gateway/v1/models`);
     await vi.waitFor(() => expect(asked).toEqual([{ kind: "leyden_gateway_port_wanted" }]));
     await vi.advanceTimersByTimeAsync(5_000);
-    const { status, headers } = (await response) as Response;
-    expect([status, headers.get("retry-after")]).toEqual([503, "1"]);
-    const body = (await ((await response) as Response).json()) as { error: { code: string } };
-    expect(body.error.code).toBe("tab_away");
+    const advice = "Open it, or bring its tab to the front, and ask again.";
+    const message = `No tab answers for this gateway: the page with the model is closed, or asleep. ${advice}`;
+    expect(await refusal((await response) as Response)).toEqual([
+      503,
+      "1",
+      { code: "tab_away", type: "server_error", message, do: advice },
+    ]);
   });
 
   it("forwards what lies below gateway/ with method, headers and body, and leaves the rest alone", async () => {
@@ -95,8 +114,52 @@ describe("the service worker", () => {
     await vi.advanceTimersByTimeAsync(239_000);
     expect(ended).toBe(false);
     await vi.advanceTimersByTimeAsync(1_000);
-    const { status, headers } = (await response) as Response;
-    expect([status, headers.get("retry-after")]).toEqual([503, "1"]);
+    const advice = "Keep that tab visible and ask again; a call with stream: true may take longer once it has begun.";
+    const what = "The tab with the model has not answered within 240 s, and a browser lets no call wait longer:";
+    const message = `${what} it was asleep, or is busy. ${advice}`;
+    expect(await refusal((await response) as Response)).toEqual([
+      503,
+      "1",
+      { code: "held", type: "server_error", message, do: advice },
+    ]);
     await vi.waitFor(() => expect(ended).toBe(true));
+  });
+
+  it("has the call answered that was asked again while the tab slept, once it wakes, and the one before ended", async () => {
+    const signals: AbortSignal[] = [];
+    const page = offerSleeping(async ({ signal }) => {
+      signals.push(signal);
+      await new Promise((resolve) => setImmediate(resolve));
+      return new Response("awake");
+    }, "page");
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const ask = () => request(`${scopeUrl}gateway/v1/chat/completions`, { method: "POST", body: "{}" });
+    const first = ask();
+    await new Promise((resolve) => setImmediate(resolve));
+    await vi.advanceTimersByTimeAsync(240_000);
+    expect((await first)?.status).toBe(503);
+    const again = ask();
+    await new Promise((resolve) => setImmediate(resolve));
+    page.wake();
+    expect(await (await again)?.text()).toBe("awake");
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true, false]);
+  });
+
+  it("lets a page that offers several ports, as one does that slept, end what it has begun; another page ends it", async () => {
+    const answers: ((response: Response) => void)[] = [];
+    const slow = () => new Promise<Response>((resolve) => void answers.push(resolve));
+    const ask = () => request(`${scopeUrl}gateway/x`);
+    offerGateway(slow, "page");
+    const begun = ask();
+    await vi.waitFor(() => expect(answers.length).toBe(1));
+    offerGateway(() => new Response("of the second port"), "page");
+    expect(await (await ask())?.text()).toBe("of the second port");
+    answers[0]?.(new Response("of the first port"));
+    expect(await (await begun)?.text()).toBe("of the first port");
+    offerGateway(slow, "page");
+    const lost = ask();
+    await vi.waitFor(() => expect(answers.length).toBe(2));
+    offerGateway(() => new Response("of another page"), "other page");
+    expect((await lost)?.status).toBe(503);
   });
 });
