@@ -18,8 +18,8 @@ const atEnd = {
 } as const;
 
 /**
- * Trains examples/digits to its end, which takes hours on a software adapter: with a state folder a run that was stopped
- * goes on, and one that has ended is read. @throws EnvironmentError "no_clone" where the examples are not there
+ * Trains examples/digits to its end, which takes most of an hour on a software adapter: with a state folder a run that was
+ * stopped goes on, and one that has ended is read. @throws EnvironmentError "no_clone" where the examples are not there
  */
 export async function measureDigits({ platform, state, note }: BenchContext): Promise<Measurement> {
   const { files } = platform;
