@@ -3,8 +3,13 @@
  * lesson: all rules in the light, contrasts in the dark too. What it cannot tell is in test/page/studio.test.ts (keys
  * alone) and test/studio/contrast.test.ts (every colour on every ground).
  */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { strToU8, zipSync } from "fflate";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runConfig } from "../app/tab/run_configs.ts";
 import { violationsOf } from "./support/accessibility.ts";
 import { launchChromium } from "./support/chromium.ts";
 import { type PageSite, servePage } from "./support/page_site.ts";
@@ -96,5 +101,28 @@ describe("the page of a tab", () => {
     await page.evaluate((place) => location.assign(place), hash);
     await page.getByRole("heading", { level: 1, ...(title === "" ? {} : { name: title }) }).waitFor();
     expect(await inBothSchemes(page)).toEqual([]);
+  });
+
+  it("has no violation in models that keep some, one of which is to be replaced, nor in the question before a deletion", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "leyden-accessibility-"));
+    for (const name of ["config.json", "tokenizer.json", "model.safetensors"]) {
+      await writeFile(join(folder, name), "{}");
+    }
+    await page.evaluate(() => location.assign("#model"));
+    await page.getByLabel("Choose a folder").setInputFiles(folder);
+    await page.getByRole("button", { name: /^Delete leyden-accessibility-/ }).waitFor();
+    const buffer = Buffer.from(zipSync({ "config.json": strToU8(runConfig) }));
+    const bring = () =>
+      page.getByLabel("Import a run").setInputFiles({ name: "run.zip", mimeType: "application/zip", buffer });
+    await bring();
+    await page.getByRole("button", { name: "Import it", exact: true }).click();
+    await page.getByRole("button", { name: "Export Calculator agent" }).waitFor();
+    await bring();
+    await page.getByText("A run of this experiment is kept here, and is deleted for it.").waitFor();
+    expect(await inBothSchemes(page)).toEqual([]);
+    await page.getByRole("button", { name: "Delete Calculator agent" }).click();
+    await page.getByRole("alertdialog", { name: "Delete Calculator agent" }).waitFor();
+    expect(await inBothSchemes(page)).toEqual([]);
+    await rm(folder, { recursive: true });
   });
 });
