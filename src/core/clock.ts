@@ -6,6 +6,8 @@ export interface Clock {
   monotonic(): number;
   /** Resolves after `ms`; rejects with CancelledError when the signal fires first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  /** Milliseconds between two times of `now` that this thread stood still, stopped from outside; absent: it never does. */
+  stoodStill?(from: number, to: number): number;
 }
 
 /** Unpredictable bytes for keys and ids. */

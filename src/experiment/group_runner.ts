@@ -92,7 +92,10 @@ export class GroupRunner {
 
   /** How long the rollouts of finished groups waited and ran. */
   lifecycle(groups: readonly Group[]): Record<string, number> {
-    return lifecycleMetrics(groups.flatMap((group) => this.completion.livesOf(group)));
+    return lifecycleMetrics(
+      groups.flatMap((group) => this.completion.livesOf(group)),
+      this.deps.clock,
+    );
   }
 
   /** Notes which groups have finished, and starts others in their place as far as there is room. */

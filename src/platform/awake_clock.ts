@@ -7,6 +7,8 @@ const beatMs = 1_000;
 const stillMs = 5_000;
 /** Timers of a browser take no longer ones than 2^31 - 1 ms. */
 const longestWaitMs = 3_600_000;
+/** Standstills that are remembered, the last ones: of a page that is frozen every minute, those of half a day. */
+const remembered = 720;
 
 /**
  * The time of a thread that may be stopped from outside: a browser freezes a page that nobody looks at, with all its
@@ -21,6 +23,8 @@ export class AwakeClock implements Clock {
   private seenAt: number;
   /** What was left out so far. */
   private leftOutMs = 0;
+  /** From when to when in the time of the world, oldest first. */
+  private readonly standstills: { readonly from: number; readonly to: number }[] = [];
 
   constructor(base: Clock) {
     this.base = base;
@@ -52,6 +56,12 @@ export class AwakeClock implements Clock {
     return () => this.told.delete(told);
   };
 
+  readonly stoodStill = (from: number, to: number): number => {
+    this.monotonic();
+    const parts = this.standstills.map((still) => Math.min(to, still.to) - Math.max(from, still.from));
+    return parts.reduce((sum, ms) => sum + Math.max(0, ms), 0);
+  };
+
   /** What passes between two looks counts for one beat at most, so that a wait ends even where every beat comes late. */
   private look(): number {
     const [ms, at] = [this.base.monotonic(), this.base.now()];
@@ -61,8 +71,15 @@ export class AwakeClock implements Clock {
     this.seenMs = ms;
     this.seenAt = at;
     if (passed >= stillMs) this.leftOutMs += passed - beatMs;
-    if (standstill >= stillMs) for (const told of [...this.told]) told(standstill);
+    if (standstill >= stillMs) this.tell(standstill, at);
     return ms - this.leftOutMs;
+  }
+
+  private tell(standstillMs: number, at: number): void {
+    // As for durations, one beat of it counts.
+    this.standstills.push({ from: at - standstillMs + beatMs, to: at });
+    if (this.standstills.length > remembered) this.standstills.shift();
+    for (const told of [...this.told]) told(standstillMs);
   }
 
   private async beat(): Promise<never> {

@@ -19,6 +19,23 @@ describe("lifecycleMetrics", () => {
     });
     expect(lifecycleMetrics([])["timing/rollout_total_s/mean"]).toBe(0);
   });
+
+  it("leaves out what the program stood still, which is asked for in milliseconds", () => {
+    const lives = [
+      { created: 0, running: 10, finished: 30 },
+      { created: 5, running: 6, finished: 7 },
+    ];
+    const [from, to] = [8_000, 26_000];
+    const stoodStill = (a: number, b: number) => Math.max(0, Math.min(b, to) - Math.max(a, from));
+    expect(lifecycleMetrics(lives, { stoodStill })).toMatchObject({
+      "timing/rollout_queue_wait_s/max": 8,
+      "timing/rollout_run_duration_s/max": 4,
+      "timing/rollout_run_duration_s/p50": 1,
+      "timing/rollout_total_s/max": 12,
+    });
+    // A clock that was set in between says more than has passed.
+    expect(lifecycleMetrics(lives, { stoodStill: () => 60_000 })["timing/rollout_total_s/max"]).toBe(0);
+  });
 });
 
 describe("Completion", () => {

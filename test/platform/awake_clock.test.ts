@@ -46,6 +46,25 @@ describe("the clock of a thread that may be stopped", () => {
     expect(told).toEqual([600_000]);
   });
 
+  it("knows how much of a span of the world's time it stood still", async () => {
+    const { base, clock } = started();
+    const start = base.now();
+    await base.run(4_000);
+    await base.freeze(600_000);
+    await base.run(10_000);
+    await base.freeze(60_000);
+    const end = base.now();
+    // One beat of each counts as time, as for durations.
+    expect(clock.stoodStill(start, end)).toBe(599_000 + 59_000);
+    expect(end - start - clock.stoodStill(start, end)).toBe(clock.monotonic());
+    expect(clock.stoodStill(start, start + 4_000)).toBe(0);
+    expect(clock.stoodStill(start + 304_000, end - 70_000)).toBe(300_000);
+    expect(clock.stoodStill(end, end)).toBe(0);
+    base.sleepComputer(30_000);
+    await base.run(1_000);
+    expect(clock.stoodStill(end, base.now())).toBe(30_000);
+  });
+
   it("counts a thread as standing still from five seconds on: one that is busy is late too", async () => {
     const { base, clock, told } = started();
     const isOver = watch(clock.sleep(4_000));
