@@ -1,8 +1,10 @@
 import { Loop } from "../experiment/loop.ts";
-import { alignStore } from "../experiment/resume.ts";
+import { alignStore, resumeLines } from "../experiment/resume.ts";
 import { type MetricsLine, RunFolder } from "../experiment/run_folder.ts";
 import { runNotes } from "../experiment/run_notes.ts";
+import { TaskSampler } from "../experiment/task_sampler.ts";
 import type { Startup } from "../schema/startup.ts";
+import type { Store } from "../schema/store.ts";
 import { modelTextFiles } from "./model_text_files.ts";
 import { type LoopControls, openRun } from "./open_run.ts";
 import { withBaseModel } from "./random_weights.ts";
@@ -10,7 +12,7 @@ import { runCompletions } from "./run_completions.ts";
 import type { RunHost } from "./run_host.ts";
 import { type RunRequest, type RunResult, type StartingPoint, summarize } from "./run_request.ts";
 import { openSession, type Session } from "./session/session.ts";
-import { startingPoint } from "./starting_point.ts";
+import { startingPoint, withKeptSeed } from "./starting_point.ts";
 import { StartupWatch, startupText } from "./startup.ts";
 
 /** Trains to the configured number of updates. @throws LeydenError; what is on disk can be resumed */
@@ -19,7 +21,7 @@ export async function runOnHost(host: RunHost, asked: RunRequest): Promise<RunRe
   const startMs = clock.monotonic();
   try {
     const folder = new RunFolder(files, asked.runFolder);
-    const request = await withBaseModel(files, asked);
+    const request = await withBaseModel(files, asked.resume ? await withKeptSeed(files, asked) : asked);
     const start = await startingPoint(folder, request, files);
     for (const note of runNotes(request.config)) request.say(note);
     const run = request.config.rollout.completion === "" ? runAgents : runCompletions;
@@ -67,9 +69,10 @@ function openRunSession(
   host: RunHost,
   request: RunRequest,
   folder: RunFolder,
-  { state, modelFolder, optimizerFolder }: StartingPoint,
+  start: StartingPoint,
   lastLine: () => MetricsLine,
 ): Promise<Session> {
+  const { state, modelFolder, optimizerFolder } = start;
   const { config, configFolder, runFolder, say, port, key, script, gatewayParts, farewell } = request;
   return openSession(host, {
     config,
@@ -86,14 +89,32 @@ function openRunSession(
     ...(script === undefined ? {} : { script }),
     ...(farewell === undefined ? {} : { farewell }),
     gatewayParts: (...parts) => ({ runMetrics: lastLine, ...gatewayParts?.(...parts) }),
-    beforeAgents: async (store) => {
+    beforeAgents: async (opened, modules) => {
       // Only now that the store is ours: another process may be at work on this run.
       await folder.truncateMetrics(state.update);
-      if (!request.resume) return;
-      const report = await alignStore(store, state, host.platform.clock.now() / 1000);
-      say(`Resuming after update ${state.update}: ${report.kept} rollouts kept, ${report.restarted} run again.`);
+      if (request.resume) await resumeStore(request, start, opened, modules, host.platform.clock.now() / 1000);
     },
   });
+}
+
+/** Brings the store of a resumed run in line with where it starts, and says what became of the rollouts in it. */
+async function resumeStore(
+  { config, say }: RunRequest,
+  { state, rolloutChanges: changes }: StartingPoint,
+  store: Store,
+  { dataset, hooks }: Pick<Session, "dataset" | "hooks">,
+  now: number,
+): Promise<void> {
+  const { seed, train } = config;
+  const tasks = new TaskSampler(dataset.train(seed), train.taskSampling, seed, state.tasks);
+  const report = await alignStore(store, state, {
+    changes,
+    taskAt: (index) => tasks.settled(index),
+    groupSize: train.groupSize,
+    isHooked: hooks.onEnqueue !== undefined,
+    now,
+  });
+  for (const line of resumeLines(state.update, report, changes)) say(line);
 }
 
 async function loopOf(

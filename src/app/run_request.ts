@@ -62,6 +62,8 @@ export interface StartingPoint {
   /** What was asked for, with what a resumed run keeps. */
   readonly config: ExperimentConfig;
   readonly state: RunState;
+  /** Settings that make rollouts of before unlike those to come, "rollout.reward agent -> exit" say; none: all are alike. */
+  readonly rolloutChanges: readonly string[];
   readonly modelFolder: string;
   readonly optimizerFolder: string;
 }

@@ -1,9 +1,9 @@
 import { hex } from "../core/clock.ts";
 import { ConfigError } from "../core/errors.ts";
 import { readRunConfig } from "../experiment/config.ts";
-import { configChanges } from "../experiment/config_changes.ts";
+import { configChanges, rolloutChanges } from "../experiment/config_changes.ts";
 import { ownClipRange } from "../experiment/objective.ts";
-import { freshRunState, type RunFolder } from "../experiment/run_folder.ts";
+import { type Checkpoint, freshRunState, type RunFolder } from "../experiment/run_folder.ts";
 import type { ExperimentConfig } from "../schema/experiment.ts";
 import type { Files } from "../schema/files.ts";
 import { pathFrom } from "./config_paths.ts";
@@ -23,27 +23,48 @@ export async function startingPoint(
 ): Promise<StartingPoint> {
   const configSha256 = await configHash(config);
   const base = pathFrom(files, configFolder, config.model.path);
-  const fresh = { config, state: { ...freshRunState, configSha256 }, modelFolder: base, optimizerFolder: "" };
+  const fresh = { state: { ...freshRunState, configSha256 }, modelFolder: base, optimizerFolder: "" };
   if (!resume) {
     if (await folder.exists()) {
       throw new ConfigError(`${folder.path} already holds a run.`, {
         do: "Pass --resume to continue it, or --out with another folder.",
       });
     }
-    return fresh;
+    return { ...fresh, config, rolloutChanges: [] };
   }
   const checkpoint = await folder.latestCheckpoint();
-  if (checkpoint === null) {
-    say("There is no checkpoint yet: the run starts over.");
-    return fresh;
-  }
-  const { state, folder: from } = checkpoint;
-  const point = { state, modelFolder: from, optimizerFolder: from };
-  if (state.configSha256 === configSha256) return { ...point, config };
+  if (checkpoint === null) say("There is no checkpoint yet: the run starts over.");
   const kept = await readRunConfig(files, folder.path);
-  const own = kept === null ? config : withKeptRange(kept, config, say);
-  sayChanges(kept, own, say);
-  return { ...point, config: own };
+  const own = kept === null || checkpoint === null ? config : withKeptRange(kept, config, say);
+  const isSame = kept === null && checkpoint?.state.configSha256 === configSha256;
+  if (!isSame && (kept !== null || checkpoint !== null)) sayChanges(kept, own, say);
+  const unlike = kept === null ? ["unknown, for want of the run's config.json"] : rolloutChanges(kept, own);
+  return {
+    ...(checkpoint === null ? fresh : resumedAt(checkpoint)),
+    config: own,
+    rolloutChanges: isSame ? [] : unlike,
+  };
+}
+
+function resumedAt({ state, folder }: Checkpoint): Omit<StartingPoint, "config" | "rolloutChanges"> {
+  return { state, modelFolder: folder, optimizerFolder: folder };
+}
+
+/**
+ * What was asked for, with the seed of random weights that a run to be resumed began with: they are drawn once, and from
+ * then on the run's weights come from its checkpoints, and those it is compared with from its folder "base".
+ */
+export async function withKeptSeed<T extends Pick<RunRequest, "config" | "runFolder" | "say">>(
+  files: Files,
+  request: T,
+): Promise<T> {
+  const { config, runFolder, say } = request;
+  const randomSeed = (await readRunConfig(files, runFolder))?.model.randomSeed ?? config.model.randomSeed;
+  if (randomSeed === config.model.randomSeed) return request;
+  say(
+    `The run keeps model.randomSeed ${randomSeed}, with which its weights began; ${config.model.randomSeed} would change nothing: begin another run for it.`,
+  );
+  return { ...request, config: { ...config, model: { ...config.model, randomSeed } } };
 }
 
 /** Says what has changed since the run was last at work. */

@@ -25,14 +25,45 @@ function byPath(config: ExperimentConfig): Map<string, string> {
   return new Map(entries);
 }
 
+/** One value that is not the same in two configurations, by its dotted path; both sides as JSON, "none" for no value. */
+interface Change {
+  readonly path: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+function changesBetween(before: ExperimentConfig, after: ExperimentConfig): Change[] {
+  const [old, now] = [byPath(taken(before)), byPath(taken(after))];
+  const paths = [...new Set([...old.keys(), ...now.keys()])];
+  return paths
+    .filter((path) => old.get(path) !== now.get(path))
+    .map((path) => ({ path, before: old.get(path) ?? "none", after: now.get(path) ?? "none" }));
+}
+
+function textOf({ path, before, after }: Change): string {
+  return `${path} ${before} -> ${after}`;
+}
+
 /**
  * What is not the same in two configurations, one value each: "train.learningRate 0.001 -> 0.0005". A clip range that is
  * given is the same as "auto" where the loss's own is that range.
  */
 export function configChanges(before: ExperimentConfig, after: ExperimentConfig): string[] {
-  const [old, now] = [byPath(taken(before)), byPath(taken(after))];
-  const paths = [...new Set([...old.keys(), ...now.keys()])];
-  return paths
-    .filter((path) => old.get(path) !== now.get(path))
-    .map((path) => `${path} ${old.get(path) ?? "none"} -> ${now.get(path) ?? "none"}`);
+  return changesBetween(before, after).map(textOf);
+}
+
+/** Sections, and values of `train`, that decide what a rollout is: its task, its draws, its agent and its reward. */
+const rolloutSections = ["seed", "model", "task", "rollout"];
+const rolloutTrainKeys = ["temperature", "loraRank", "loraAlpha", "loraTargets", "rslora", "policies"];
+
+/**
+ * What of `configChanges` makes rollouts of before and after unlike, so that they must not be compared in one group. What
+ * only says how they are trained, such as the learning rate, does not.
+ */
+export function rolloutChanges(before: ExperimentConfig, after: ExperimentConfig): string[] {
+  const decides = ({ path }: Change): boolean => {
+    const [section = "", key = ""] = path.split(".");
+    return rolloutSections.includes(section) || (section === "train" && rolloutTrainKeys.includes(key));
+  };
+  return changesBetween(before, after).filter(decides).map(textOf);
 }

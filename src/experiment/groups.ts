@@ -29,16 +29,38 @@ export interface StartOptions {
   readonly now: number;
 }
 
-/** Creates the rollouts of groups, each first shown to onEnqueue; those that exist already are left as they are. */
+/**
+ * Creates the rollouts of groups, each first shown to onEnqueue. Those that exist already are left as they are, unless one
+ * of their group has another task: a dataset may have changed since, and then the whole group is made again.
+ */
 export async function startGroups(groups: readonly Group[], o: StartOptions): Promise<void> {
-  const creates = groups.flatMap((group) => createsOf(group, o));
-  const known = await Promise.all(creates.map((create) => o.store.rollout(create.rollout_id)));
-  const events = await enqueueEvents(
-    creates.filter((_, i) => known[i] === null),
-    o.hooks,
-    o.now,
-  );
+  const missing: NamedCreate[] = [];
+  const foreign: string[] = [];
+  for (const group of groups) {
+    const creates = createsOf(group, o);
+    const known = await Promise.all(creates.map((create) => o.store.rollout(create.rollout_id)));
+    const found = known.filter((rollout) => rollout !== null);
+    const isHooked = o.hooks.onEnqueue !== undefined;
+    const isOther = found.some((rollout) => !isOfTask(rollout, group.task, isHooked));
+    if (isOther) foreign.push(...found.map((rollout) => rollout.rollout_id));
+    missing.push(...creates.filter((_, i) => isOther || known[i] === null));
+  }
+  const deletions = foreign.map((rolloutId) => ({ type: "rollout_deleted" as const, rolloutId, at: o.now }));
+  const events = [...deletions, ...(await enqueueEvents(missing, o.hooks, o.now))];
   if (events.length > 0) await o.store.append(events);
+}
+
+/**
+ * True for a rollout of this task: of its id, and of its contents as far as these can be compared, which they cannot where
+ * onEnqueue may have changed them.
+ */
+export function isOfTask({ input, hidden, metadata }: Rollout, task: TaskRow, isHooked: boolean): boolean {
+  if (metadata.task !== task.id) return false;
+  return isHooked || (isSame(input, task.input) && isSame(hidden, task.hidden));
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
 }
 
 function createsOf(group: Group, { isTrain, config }: StartOptions): NamedCreate[] {

@@ -10,7 +10,7 @@ export interface TaskRow {
 export interface TaskStream {
   /** The task at a position, 0 and up. @throws ConfigError "config" past the end of a finite stream */
   at(index: number): TaskRow;
-  /** How many tasks there are; Infinity for a generator. */
+  /** How many tasks there are; Infinity for a generator. A longer run takes them again, each epoch in another order. */
   readonly length: number;
 }
 

@@ -2,7 +2,7 @@
 // kept from it by what is refused today; clip ranges that a run recorded as numbers stay the run's.
 import { describe, expect, it } from "vitest";
 import type { StartingPoint } from "../../src/app/run_request.ts";
-import { startingPoint } from "../../src/app/starting_point.ts";
+import { startingPoint, withKeptSeed } from "../../src/app/starting_point.ts";
 import { parseConfig, readRunConfig } from "../../src/experiment/config.ts";
 import { freshRunState, RunFolder } from "../../src/experiment/run_folder.ts";
 import { memoryFiles } from "../../src/platform/memory_files.ts";
@@ -81,5 +81,52 @@ describe("a resumed run", () => {
     const other = await resumed(files, { ...agents, train: { loss: "gspo" } });
     expect(other.point.config.train).toMatchObject({ clipLow: "auto", clipHigh: "auto" });
     expect(other.said[0]).toContain("train.clipLow 0.2 -> 0.0003");
+  });
+
+  it("says what has changed although no update is saved, and what that means for the rollouts there are", async () => {
+    const files = memoryFiles();
+    await files.write("/run/config.json", JSON.stringify({ ...agents, seed: 1 }));
+    const { point, said } = await resumed(files, { ...agents, seed: 2, train: { learningRate: 0.5 } });
+    expect(said[0]).toBe("There is no checkpoint yet: the run starts over.");
+    expect(said[1]).toMatch(
+      /^The configuration differs from the one the run began with: seed 1 -> 2, train\.learningRate /,
+    );
+    expect(point).toMatchObject({ state: { update: 0 }, modelFolder: "/m", rolloutChanges: ["seed 1 -> 2"] });
+  });
+
+  it("compares with what was at work last, not with what its checkpoint was made by", async () => {
+    const first = await runWith({ ...agents, seed: 1 });
+    const { point } = await resumed(first, { ...agents, seed: 1 });
+    const { configSha256 } = await startingPoint(
+      new RunFolder(memoryFiles(), "/none"),
+      { config: point.config, configFolder: "/", resume: false, say() {} },
+      memoryFiles(),
+    ).then(({ state }) => state);
+    const state = { ...freshRunState, update: 3, version: 3, configSha256 };
+    await new RunFolder(first, "/run").writeCheckpoint(state, {});
+    expect((await resumed(first, { ...agents, seed: 1 })).said).toEqual([]);
+    await first.write("/run/config.json", JSON.stringify({ ...agents, seed: 2 }));
+    const { point: again, said } = await resumed(first, { ...agents, seed: 1 });
+    expect(said).toEqual(["The configuration differs from the one the run began with: seed 2 -> 1."]);
+    expect(again.rolloutChanges).toEqual(["seed 2 -> 1"]);
+    await first.remove("/run/config.json");
+    expect((await resumed(first, { ...agents, seed: 1 })).point.rolloutChanges).toEqual([]);
+    expect((await resumed(first, { ...agents, seed: 2 })).point.rolloutChanges).toEqual([
+      "unknown, for want of the run's config.json",
+    ]);
+  });
+
+  it("keeps the seed its weights were drawn with, and says that another changes nothing", async () => {
+    const drawn = (randomSeed: number) => parseConfig({ ...agents, model: { path: "m", randomSeed } });
+    const files = await runWith(drawn(1));
+    const said: string[] = [];
+    const request = { config: drawn(9), runFolder: "/run", say: (line: string) => void said.push(line) };
+    expect((await withKeptSeed(files, request)).config).toEqual(drawn(1));
+    expect(said).toEqual([
+      "The run keeps model.randomSeed 1, with which its weights began; 9 would change nothing: begin another run for it.",
+    ]);
+    expect(await withKeptSeed(files, { ...request, config: drawn(1) })).toMatchObject({ config: drawn(1) });
+    expect((await withKeptSeed(memoryFiles(), request)).config).toEqual(drawn(9));
+    expect(said).toHaveLength(1);
   });
 });

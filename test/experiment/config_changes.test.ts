@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { parseConfig } from "../../src/experiment/config.ts";
-import { configChanges } from "../../src/experiment/config_changes.ts";
+import { configChanges, rolloutChanges } from "../../src/experiment/config_changes.ts";
 
 const base = {
   model: { path: "m" },
@@ -43,5 +43,25 @@ describe("what has changed in a configuration", () => {
     expect(configChanges(of({ loss: "dppo_tv", ...given }), of({ loss: "dppo_tv" }))).toEqual([
       "train.clipHigh 0.28 -> 0.2",
     ]);
+  });
+});
+
+describe("what has changed of what rollouts are made with", () => {
+  const changed = (more: object): string[] => rolloutChanges(parseConfig(base), parseConfig({ ...base, ...more }));
+
+  it.each([
+    ["seed", { seed: 2 }, "seed 1 -> 2"],
+    ["reward", { rollout: { ...base.rollout, reward: "exit" } }, 'rollout.reward "grader" -> "exit"'],
+    ["dataset", { task: { dataset: "./others.ts" } }, 'task.dataset "./tasks.ts" -> "./others.ts"'],
+    ["model", { model: { path: "n" } }, 'model.path "m" -> "n"'],
+    ["temperature", { train: { temperature: 0.5 } }, "train.temperature 1 -> 0.5"],
+    ["adapter", { train: { loraRank: 4 } }, "train.loraRank 0 -> 4"],
+  ])("is its %s", (_, more, text) => {
+    expect(changed(more)).toEqual([text]);
+  });
+
+  it("is nothing of what only says how they are trained, validated or kept", () => {
+    const train = { updates: 99, learningRate: 0.5, loss: "gspo", advantage: "rloo", groupSize: 8, tasksPerUpdate: 3 };
+    expect(changed({ train, eval: { every: 2 }, store: { keep: 9 }, schedule: { mode: "collocated" } })).toEqual([]);
   });
 });

@@ -12,6 +12,7 @@ import type { AccumulateResult, Engine, EngineInfo, EngineStats, UpdateResult } 
 import type { ExperimentInput } from "../../src/schema/experiment.ts";
 import type { Files } from "../../src/schema/files.ts";
 import type { Store } from "../../src/schema/store.ts";
+import type { TaskRow } from "../../src/schema/task.ts";
 import { MemoryStore } from "../../src/store/memory_store.ts";
 
 const folders: string[] = [];
@@ -104,6 +105,8 @@ interface World {
   mode: ExperimentInput["schedule"];
 }
 
+const taskAt = (i: number): TaskRow => ({ id: `t${i}`, input: {}, hidden: {} });
+
 /** One life of the run, as the application starts it: from the newest checkpoint, the store brought in line. */
 async function live({ folder, store, checkpointEvery, mode }: World, fuse: Fuse): Promise<LoopResult> {
   const config = parseConfig({
@@ -120,13 +123,13 @@ async function live({ folder, store, checkpointEvery, mode }: World, fuse: Fuse)
   const saved = checkpoint === null ? 0 : (await nodeFiles.read(join(checkpoint.folder, "model.safetensors")))[0];
   const fused = fusedStore(store, fuse);
   await run.truncateMetrics(state.update);
-  await alignStore(fused, state, 0);
+  await alignStore(fused, state, { changes: [], taskAt, groupSize: 2, isHooked: false, now: 0 });
   const loop = new Loop(
     {
       config,
       configSha256: "c",
       dataset: {
-        train: () => ({ at: (i) => ({ id: `t${i}`, input: {}, hidden: {} }), length: Number.POSITIVE_INFINITY }),
+        train: () => ({ at: taskAt, length: Number.POSITIVE_INFINITY }),
         heldOut: [],
       },
       engine: countingEngine(saved ?? 0, state.version),

@@ -16,8 +16,9 @@ async function storeOf(ends: readonly (string | null)[]): Promise<MemoryStore> {
   for (const [i, end] of ends.entries()) {
     const rolloutId = group.rolloutIds[i] as string;
     const config = { timeout_seconds: 1, local: null, k8s: null };
+    const create = { input: {}, hidden: {}, metadata: { task: "t" }, is_train: true };
     await store.append([
-      { type: "rollout_created", rollout: newRollout({ input: {}, is_train: true, config }, rolloutId, 0) },
+      { type: "rollout_created", rollout: newRollout({ ...create, config }, rolloutId, 0) },
       { type: "rollout_patched", rolloutId, patch: { state: "running", last_attempt_id: "0" }, at: 0 },
       {
         type: "rollout_patched",
@@ -93,8 +94,9 @@ describe("failures of an update's rollouts", () => {
 
   it("are run again on resume unless they are the agent's own", async () => {
     const store = await storeOf(["spawn_failed: x", "agent_exit: x", "run_timeout: x", null]);
-    const report = await alignStore(store, { ...freshRunState, configSha256: "" }, 0);
-    expect(report).toEqual({ kept: 3, restarted: 1 });
+    const how = { changes: [], taskAt: () => group.task, groupSize: 4, isHooked: false, now: 0 };
+    const report = await alignStore(store, { ...freshRunState, configSha256: "" }, how);
+    expect(report).toEqual({ kept: 3, restarted: 1, otherTasks: 0 });
     expect(await store.rollout("g000000-s0")).toBeNull();
   });
 });

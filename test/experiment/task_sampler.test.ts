@@ -56,4 +56,32 @@ describe("tasks of a run", () => {
     sampler.note("t0", [-5, 9, 0.25]);
     expect(sampler.state([])?.seen).toEqual({ t0: [3, 1.25] });
   });
+
+  it("come again in another order when a finite dataset has given all of them, each once an epoch", () => {
+    const sampler = new TaskSampler(stream(20), "stream", 1);
+    const all = ids(new TaskSampler(stream(20), "stream", 1), 0, 80);
+    const epochs = [0, 1, 2, 3].map((epoch) => all.slice(20 * epoch, 20 * epoch + 20));
+    for (const epoch of epochs) expect(new Set(epoch).size).toBe(20);
+    expect(new Set(epochs.map(String)).size).toBe(4);
+    // Asked out of turn, as a run does that resumes, or has groups of two epochs at work.
+    for (const index of [79, 20, 60, 21, 19, 41]) expect(sampler.at(index).id).toBe(all[index]);
+    expect(ids(new TaskSampler(stream(20), "stream", 2), 20, 20)).not.toEqual(epochs[1]);
+    expect(ids(new TaskSampler(stream(1), "stream", 1), 0, 3)).toEqual(["t0", "t0", "t0"]);
+  });
+
+  it("are refused where there are none", () => {
+    for (const mode of ["stream", "difficulty"] as const) {
+      expect(() => new TaskSampler(stream(0), mode, 5)).toThrow(
+        "The dataset has no training tasks: train(5) has length 0.",
+      );
+    }
+  });
+
+  it("are settled unless what is still to be seen may decide", () => {
+    expect(new TaskSampler(stream(9), "stream", 1).settled(4)?.id).toBe("t4");
+    const sampler = new TaskSampler(stream(9), "difficulty", 1);
+    expect(sampler.settled(4)).toBeNull();
+    const { id } = sampler.at(4);
+    expect(sampler.settled(4)?.id).toBe(id);
+  });
 });

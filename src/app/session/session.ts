@@ -57,7 +57,7 @@ async function open(host: RunHost, options: SessionOptions, opened: OpenedParts)
   opened.add(() => bounded.close());
   const parts = { store, app, gatewayUrl: served.url, hooks, editedReward, bounded };
   const controller = await openSessionController(host, options, parts);
-  await options.beforeAgents?.(store);
+  await options.beforeAgents?.(store, { dataset, hooks });
   const stop = new AbortController();
   const controlled = controller.run(stop.signal);
   opened.add(() => {

@@ -1,9 +1,11 @@
 import type { GatewayDeps } from "../../../gateway/deps.ts";
 import type { ControllerReport } from "../../rollout/controller_options.ts";
+import type { RolloutHooks } from "../../rollout/hooks.ts";
 import type { Engine } from "../../schema/engine.ts";
 import type { ExperimentConfig } from "../../schema/experiment.ts";
 import type { ScriptedReply } from "../../schema/script.ts";
 import type { Store } from "../../schema/store.ts";
+import type { Dataset } from "../../schema/task.ts";
 
 /** What a session is opened with. */
 export interface SessionOptions {
@@ -32,7 +34,7 @@ export interface SessionOptions {
   /** The gateway answers until it resolves, when the agents have ended. */
   farewell?(): Promise<void>;
   /** Runs before the first agent starts. */
-  beforeAgents?(store: Store): Promise<void>;
+  beforeAgents?(store: Store, modules: { readonly dataset: Dataset; readonly hooks: RolloutHooks }): Promise<void>;
   /** Tells the person one line. */
   say(line: string): void;
   report?(report: ControllerReport): void;
