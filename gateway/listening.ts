@@ -34,11 +34,21 @@ export function urlOf(host: string, port: number, scheme: "http" | "https" = "ht
   return `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
+/** A system's fault in a reader's words; Deno names some by their class alone. */
+function listenFault(cause: unknown): { reason: string; advice: string } {
+  const { code, name } = cause as { code?: unknown; name?: unknown };
+  if (code === "EADDRINUSE" || name === "AddrInUse") {
+    return { reason: "another program has that port", advice: "Pass another --port, or end that program." };
+  }
+  if (code === "EACCES" || name === "PermissionDenied") {
+    return { reason: "this user may not open that port", advice: "Pass a --port of 1024 or more." };
+  }
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return { reason, advice: "Pass another --host or --port." };
+}
+
 /** Why a gateway could not listen. */
 export function cannotListen({ host, port }: ListenOptions, cause: unknown): EnvironmentError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
-  return new EnvironmentError("cannot_listen", `The gateway cannot listen on ${host}:${port}: ${reason}.`, {
-    do: "Pass another --host or --port; --port 0 takes a free one.",
-    cause,
-  });
+  const { reason, advice } = listenFault(cause);
+  return new EnvironmentError("cannot_listen", `Cannot listen on ${host}:${port}: ${reason}.`, { do: advice, cause });
 }

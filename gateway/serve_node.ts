@@ -1,7 +1,7 @@
 /** The gateway on Node's HTTP server. */
 import { createServer } from "node:http";
 import { createServer as createTlsServer } from "node:https";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Server } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import {
   cannotListen,
@@ -26,15 +26,7 @@ export async function serveNode(app: ServedApp, options: ListenOptions): Promise
   const { tls } = options;
   const server = tls === undefined ? createServer(listener) : createTlsServer({ ...tls }, listener);
   server.keepAliveTimeout = keepAliveMs;
-  const listening = Promise.withResolvers<void>();
-  server.once("error", listening.reject);
-  server.listen(options.port, options.host, () => listening.resolve());
-  try {
-    await listening.promise;
-  } catch (cause) {
-    throw cannotListen(options, cause);
-  }
-  const { port } = server.address() as AddressInfo;
+  const port = await listenOn(server, options);
   return {
     url: urlOf(options.host, port, tls === undefined ? "http" : "https"),
     async close(limitMs) {
@@ -48,4 +40,20 @@ export async function serveNode(app: ServedApp, options: ListenOptions): Promise
       clearTimeout(cut);
     },
   };
+}
+
+/**
+ * Has a server of Node's listen; its port. A connection that cannot be accepted later, for lack of file handles say,
+ * costs that connection and not the process. @throws EnvironmentError "cannot_listen"
+ */
+export async function listenOn(server: Server, options: ListenOptions): Promise<number> {
+  const listening = Promise.withResolvers<void>();
+  server.on("error", listening.reject);
+  server.listen(options.port, options.host, () => listening.resolve());
+  try {
+    await listening.promise;
+  } catch (cause) {
+    throw cannotListen(options, cause);
+  }
+  return (server.address() as AddressInfo).port;
 }

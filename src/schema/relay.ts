@@ -18,6 +18,8 @@ export type RelayFrame =
   | { kind: "request"; id: number; method: string; path: string; headers: HeaderList }
   /** The program has gone. */
   | { kind: "cancel"; id: number }
+  /** The program has taken so many bytes more of the answer: the tab may send as many again. */
+  | { kind: "taken"; id: number; bytes: number }
   /** The answer's beginning. */
   | { kind: "head"; id: number; status: number; headers: HeaderList }
   /** The payload is a piece of the answer's body. */
@@ -26,15 +28,22 @@ export type RelayFrame =
   /** The answer could not be made, or not to its end. */
   | { kind: "fail"; id: number; message: string };
 
+/** Headers of a request or an answer; one with more is refused where it comes in. */
+export const mostHeaders = 200;
+
+/** Bytes of one answer that may be on their way from the tab to a program that has not taken them yet. */
+export const relayWindowBytes: number = 2 ** 20;
+
 const id = z.number().int().min(0);
 const token = z.string().max(200);
-const headers = z.array(z.tuple([z.string(), z.string()])).max(200);
+const headers = z.array(z.tuple([z.string(), z.string()])).max(mostHeaders);
 
 const relayFrameSchema: z.ZodType<RelayFrame> = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("hello"), token }),
   z.strictObject({ kind: z.literal("welcome"), token }),
   z.strictObject({ kind: z.literal("request"), id, method: z.string(), path: z.string().startsWith("/"), headers }),
   z.strictObject({ kind: z.literal("cancel"), id }),
+  z.strictObject({ kind: z.literal("taken"), id, bytes: z.number().int().min(1) }),
   z.strictObject({ kind: z.literal("head"), id, status: z.number().int().min(200).max(599), headers }),
   z.strictObject({ kind: z.literal("chunk"), id }),
   z.strictObject({ kind: z.literal("end"), id }),
@@ -49,8 +58,10 @@ export const relayCloseCodes = { badToken: 4001, replaced: 4002, badMessage: 400
 
 const lineFeed = 10;
 
-/** A message as bytes. */
+/** A message as bytes. @throws FormatError "relay_message" for one that the other end would not read */
 export function encodeRelayFrame(frame: RelayFrame, payload?: Uint8Array): Uint8Array<ArrayBuffer> {
+  const read = relayFrameSchema.safeParse(frame);
+  if (!read.success) throw noMessage(`A message of the kind ${frame.kind} cannot be sent`, read.error);
   const line = new TextEncoder().encode(JSON.stringify(frame));
   const bytes = new Uint8Array(line.length + 1 + (payload?.length ?? 0));
   bytes.set(line);
@@ -61,15 +72,33 @@ export function encodeRelayFrame(frame: RelayFrame, payload?: Uint8Array): Uint8
 
 /** A message from bytes. @throws FormatError "relay_message" */
 export function decodeRelayFrame(bytes: Uint8Array): { frame: RelayFrame; payload: Uint8Array } {
-  const end = bytes.indexOf(lineFeed);
-  const line = new TextDecoder().decode(bytes.subarray(0, end < 0 ? bytes.length : end));
+  const end = lineEnd(bytes);
   try {
-    const frame = relayFrameSchema.parse(JSON.parse(line));
-    return { frame, payload: end < 0 ? new Uint8Array(0) : bytes.subarray(end + 1) };
+    const frame = relayFrameSchema.parse(JSON.parse(lineOf(bytes)));
+    return { frame, payload: bytes.subarray(Math.min(end + 1, bytes.length)) };
   } catch (cause) {
-    throw new FormatError("relay_message", `A message of ${bytes.length} bytes is none of the relay's.`, {
-      do: "Use the page that this relay serves.",
-      cause,
-    });
+    throw noMessage(`A message of ${bytes.length} bytes is none of the relay's`, cause);
   }
+}
+
+/** The call that a message which cannot be read is about; null for none. */
+export function callOf(bytes: Uint8Array): number | null {
+  try {
+    return z.object({ id }).parse(JSON.parse(lineOf(bytes))).id;
+  } catch {
+    return null;
+  }
+}
+
+function lineEnd(bytes: Uint8Array): number {
+  const end = bytes.indexOf(lineFeed);
+  return end < 0 ? bytes.length : end;
+}
+
+function lineOf(bytes: Uint8Array): string {
+  return new TextDecoder().decode(bytes.subarray(0, lineEnd(bytes)));
+}
+
+function noMessage(what: string, cause: unknown): FormatError {
+  return new FormatError("relay_message", `${what}.`, { do: "Use the page that this relay serves.", cause });
 }

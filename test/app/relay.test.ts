@@ -2,7 +2,13 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import type { Relay } from "../../src/app/relay/relay.ts";
 import type { ServedRelay } from "../../src/app/relay/relay_server.ts";
-import { decodeRelayFrame, encodeRelayFrame, relayCloseCodes, relaySocketPath } from "../../src/schema/relay.ts";
+import {
+  decodeRelayFrame,
+  encodeRelayFrame,
+  relayCloseCodes,
+  relaySocketPath,
+  relayWindowBytes,
+} from "../../src/schema/relay.ts";
 import { key, type Received, RelayRig } from "./relay_rig.ts";
 
 let rig: RelayRig;
@@ -68,6 +74,33 @@ describe("a relay", () => {
     const names = new Map(sent?.kind === "request" ? sent.headers : []);
     expect(names.get("x-extra")).toBe("kept");
     expect(names.has("authorization")).toBe(false);
+    tab.socket.close();
+    await tab.closed;
+  });
+
+  it("passes on an answer that is longer than its window, told what was taken", async () => {
+    const whole = 5 * relayWindowBytes;
+    const tab = openTab(
+      relay.nextToken,
+      (() => {
+        let credit = relayWindowBytes;
+        let left = whole;
+        return ({ frame }, send) => {
+          if (frame.kind === "request") send({ kind: "head", id: frame.id, status: 200, headers: [] });
+          if (frame.kind === "taken") credit += frame.bytes;
+          if (frame.kind !== "request" && frame.kind !== "taken") return;
+          for (; credit > 0 && left > 0; ) {
+            const size = Math.min(credit, left, 100_000);
+            send({ kind: "chunk", id: frame.id }, "x".repeat(size));
+            credit -= size;
+            left -= size;
+            if (left === 0) send({ kind: "end", id: frame.id });
+          }
+        };
+      })(),
+    );
+    await tab.welcome;
+    expect((await (await call("/v1/long")).text()).length).toBe(whole);
     tab.socket.close();
     await tab.closed;
   });
@@ -143,6 +176,14 @@ describe("a relay's messages", () => {
       payload,
     });
     expect(decodeRelayFrame(encodeRelayFrame({ kind: "end", id: 3 })).payload).toHaveLength(0);
+  });
+
+  it("that the other end would not read are not sent", () => {
+    const headers = Array.from({ length: 201 }, (_, i) => [`x-${i}`, "1"] as const);
+    expect(() => encodeRelayFrame({ kind: "head", id: 1, status: 200, headers })).toThrow(
+      "A message of the kind head cannot be sent.",
+    );
+    expect(() => encodeRelayFrame({ kind: "head", id: 1, status: 101, headers: [] })).toThrow("cannot be sent");
   });
 
   it.each(["", "{}", '{"kind":"chunk"}', '{"kind":"request","id":1,"method":"GET","path":"//","headers":[1]}'])(

@@ -4,7 +4,8 @@ import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Relay } from "../../src/app/relay/relay.ts";
 import type { ServedRelay } from "../../src/app/relay/relay_server.ts";
-import { type RelayFrame, relaySocketPath } from "../../src/schema/relay.ts";
+import { mostHeaders, type RelayFrame, relaySocketPath, relayWindowBytes } from "../../src/schema/relay.ts";
+import { resetUpgrades } from "../gateway/reset_upgrades.ts";
 import { RelayRig } from "./relay_rig.ts";
 
 let rig: RelayRig;
@@ -61,6 +62,11 @@ describe("a relay outlives", () => {
     expect((await call("/v1/messages")).status).toBe(200);
     tab.socket.close();
     await tab.closed;
+  });
+
+  it("connections that are reset while they are refused", async () => {
+    await resetUpgrades(served.url, relaySocketPath, 300);
+    expect((await fetch(`${served.url}/studio/`)).status).toBe(200);
   });
 
   it.each(["%zz", "%", "assets/%ff"])("the page's path %s", async (path) => {
@@ -125,12 +131,62 @@ describe("a relay outlives", () => {
     await tab.closed;
   });
 
+  it("a tab that sends more than its program takes, which breaks one answer off", async () => {
+    let sent = 0;
+    const broken = Promise.withResolvers<void>();
+    const tab = openTab(relay.nextToken, async ({ frame }, send) => {
+      if (frame.kind === "cancel") broken.resolve();
+      if (frame.kind !== "request") return;
+      send({ kind: "head", id: frame.id, status: 200, headers: [] });
+      const piece = "x".repeat(relayWindowBytes / 2);
+      for (; sent < 40; sent++) send({ kind: "chunk", id: frame.id }, piece);
+    });
+    await tab.welcome;
+    const slow = await call("/v1/slow");
+    await broken.promise;
+    await expect(slow.text()).rejects.toThrow();
+    tab.socket.close();
+    await tab.closed;
+  });
+
   it("answers without a body", async () => {
     const tab = await openWrongTab((id) => [
       { kind: "head", id, status: 205, headers: [] },
       { kind: "end", id },
     ]);
     expect((await call("/v1/wrong")).status).toBe(205);
+    tab.socket.close();
+    await tab.closed;
+  });
+});
+
+describe("a relay refuses", () => {
+  const headers = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`x-${i}`, "1"]));
+
+  it("a request of more headers than a tab takes, and passes on one that has as many", async () => {
+    const seen: number[] = [];
+    const tab = openTab(relay.nextToken, ({ frame }, send) => {
+      if (frame.kind !== "request") return;
+      seen.push(frame.headers.length);
+      send({ kind: "head", id: frame.id, status: 200, headers: [] });
+      send({ kind: "end", id: frame.id });
+    });
+    await tab.welcome;
+    await call("/v1/messages");
+    const [own = 0] = seen;
+    expect((await call("/v1/messages", { headers: headers(mostHeaders - own) })).status).toBe(200);
+    const refused = await call("/v1/messages", { headers: headers(mostHeaders - own + 1) });
+    expect([refused.status, await refused.json()]).toEqual([
+      431,
+      {
+        error: {
+          message: "A request may have 200 headers; this one has 201.",
+          type: "relay",
+          code: "too_many_headers",
+        },
+      },
+    ]);
+    expect(seen).toEqual([own, mostHeaders]);
     tab.socket.close();
     await tab.closed;
   });

@@ -6,8 +6,9 @@ import { createServer } from "node:net";
 import OpenAI from "openai";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { ServedGateway } from "../../gateway/listening.ts";
-import { serveNode } from "../../gateway/serve_node.ts";
+import { listenOn, serveNode } from "../../gateway/serve_node.ts";
 import { AppClient } from "./app_client.ts";
+import { resetUpgrades } from "./reset_upgrades.ts";
 
 let client: AppClient;
 let served: ServedGateway;
@@ -222,9 +223,18 @@ describe("listening", () => {
     const { port } = holder.address() as { port: number };
     await expect(serveNode(client.app, { host: "127.0.0.1", port })).rejects.toMatchObject({
       code: "cannot_listen",
-      message: `The gateway cannot listen on 127.0.0.1:${port}: listen EADDRINUSE: address already in use 127.0.0.1:${port}.`,
-      do: "Pass another --host or --port; --port 0 takes a free one.",
+      message: `Cannot listen on 127.0.0.1:${port}: another program has that port.`,
+      do: "Pass another --port, or end that program.",
     });
     holder.close();
+  });
+
+  it("outlives connections that are reset, and those that cannot be accepted", async () => {
+    await resetUpgrades(served.url, "/v1/responses", 100);
+    expect((await post({ messages })).status).toBe(200);
+    const server = createServer();
+    await listenOn(server, { host: "127.0.0.1", port: 0 });
+    for (let i = 0; i < 2; i++) server.emit("error", new Error("accept EMFILE"));
+    server.close();
   });
 });

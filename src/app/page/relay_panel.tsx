@@ -17,6 +17,7 @@ export function RelayPanel({ state, say }: { state: RelayState; say: Say }): JSX
       <h2 id="pg-relay">{say("relay.title")}</h2>
       <p role="status">{text}</p>
       {state.answered > 0 && <p class="pg-hint">{say("relay.calls", { count: state.answered })}</p>}
+      {state.unread > 0 && <p class="pg-hint">{say("relay.unread", { count: state.unread })}</p>}
     </section>
   );
 }

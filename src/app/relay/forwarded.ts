@@ -41,3 +41,21 @@ export function shownKeys(request: Request): string[] {
     (key) => typeof key === "string",
   );
 }
+
+/** A request's body; null for one that is longer than `mostBytes`, of which no more than that is held. */
+export async function bodyOf(request: Request, mostBytes: number): Promise<Uint8Array | null> {
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  for await (const part of request.body ?? []) {
+    length += part.length;
+    if (length > mostBytes) return null;
+    parts.push(part);
+  }
+  const body = new Uint8Array(length);
+  let at = 0;
+  for (const part of parts) {
+    body.set(part, at);
+    at += part.length;
+  }
+  return body;
+}

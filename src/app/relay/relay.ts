@@ -3,8 +3,8 @@ import { type Entropy, hex } from "../../core/clock.ts";
 import { asLeydenError, type LeydenError } from "../../core/errors.ts";
 import type { PageFiles } from "../../schema/page_files.ts";
 import { pagePolicy } from "../../schema/page_policy.ts";
-import { decodeRelayFrame, encodeRelayFrame, relayCloseCodes } from "../../schema/relay.ts";
-import { forwardedHeaders, forwardedPath, shownKeys } from "./forwarded.ts";
+import { decodeRelayFrame, encodeRelayFrame, mostHeaders, relayCloseCodes } from "../../schema/relay.ts";
+import { bodyOf, forwardedHeaders, forwardedPath, shownKeys } from "./forwarded.ts";
 import { type RelaySocket, TabGoneError, TabLink } from "./tab_link.ts";
 
 /** What a relay is made of. */
@@ -116,9 +116,14 @@ export class Relay {
     const { link } = this;
     if (link === null) return unavailable(new TabGoneError("No tab is connected to the relay."));
     if (link.waiting >= mostWaiting) return refusal(429, "busy", "Too many calls wait.", { "retry-after": "1" });
-    const body = new Uint8Array(await request.arrayBuffer());
-    if (body.length > mostBodyBytes) return refusal(413, "too_large", `A body may have ${mostBodyBytes} bytes.`);
-    const sent = { method: request.method, path: forwardedPath(url), headers: forwardedHeaders(request.headers) };
+    const headers = forwardedHeaders(request.headers);
+    if (headers.length > mostHeaders) {
+      const message = `A request may have ${mostHeaders} headers; this one has ${headers.length}.`;
+      return refusal(431, "too_many_headers", message);
+    }
+    const body = await bodyOf(request, mostBodyBytes);
+    if (body === null) return refusal(413, "too_large", `A body may have ${mostBodyBytes} bytes.`);
+    const sent = { method: request.method, path: forwardedPath(url), headers };
     try {
       return await link.ask(sent, body, request.signal);
     } catch (thrown) {

@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage } from "node:http";
-import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { getRequestListener } from "@hono/node-server";
 import { type WebSocket, WebSocketServer } from "ws";
-import { cannotListen, urlOf } from "../../../gateway/listening.ts";
+import { urlOf } from "../../../gateway/listening.ts";
+import { listenOn } from "../../../gateway/serve_node.ts";
 import { relaySocketPath } from "../../schema/relay.ts";
 import type { Relay } from "./relay.ts";
 import type { RelaySocket } from "./tab_link.ts";
@@ -40,6 +40,8 @@ export async function serveRelay(relay: Relay, port: number): Promise<ServedRela
   const sockets = new WebSocketServer({ noServer: true, maxPayload: mostMessageBytes });
   let url = "";
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    // Nobody else listens to a socket that Node has let go of: whoever resets it ends their connection, and no more.
+    socket.on("error", () => socket.destroy());
     if (request.url !== relaySocketPath || !isOwn(request, url) || request.headers.origin !== originOf(request)) {
       socket.end("HTTP/1.1 403 Forbidden\r\nconnection: close\r\n\r\n");
       return;
@@ -49,15 +51,7 @@ export async function serveRelay(relay: Relay, port: number): Promise<ServedRela
       relay.accept(asRelaySocket(opened));
     });
   });
-  const listening = Promise.withResolvers<void>();
-  server.once("error", listening.reject);
-  server.listen(port, host, () => listening.resolve());
-  try {
-    await listening.promise;
-  } catch (cause) {
-    throw cannotListen({ host, port }, cause);
-  }
-  url = urlOf(host, (server.address() as AddressInfo).port);
+  url = urlOf(host, await listenOn(server, { host, port }));
   return {
     url,
     async close() {

@@ -1,5 +1,11 @@
 import { asLeydenError, LeydenError } from "../../core/errors.ts";
-import { decodeRelayFrame, encodeRelayFrame, type RelayFrame, relayCloseCodes } from "../../schema/relay.ts";
+import {
+  decodeRelayFrame,
+  encodeRelayFrame,
+  type RelayFrame,
+  relayCloseCodes,
+  relayWindowBytes,
+} from "../../schema/relay.ts";
 
 /** A WebSocket as the relay uses it. */
 export interface RelaySocket {
@@ -13,7 +19,13 @@ export interface RelaySocket {
 interface Pending {
   readonly head: PromiseWithResolvers<Response>;
   body: ReadableStreamDefaultController<Uint8Array> | null;
+  /** Bytes of the body that the tab has sent, and those of them that it was told the program has taken. */
+  sentBytes: number;
+  toldBytes: number;
 }
+
+/** The tab is told of what was taken in parts of its window. */
+const leastToldBytes = relayWindowBytes / 4;
 
 /** The tab is not there, or left before it had answered. */
 export class TabGoneError extends LeydenError {
@@ -39,18 +51,20 @@ export class TabLink {
     return this.pending.size;
   }
 
-  /** Sends a request; its answer streams. @throws TabGoneError; LeydenError "tab_failed" */
+  /** Sends a request; its answer streams. @throws TabGoneError; LeydenError "tab_failed"; FormatError "relay_message" */
   ask(
     request: Omit<Extract<RelayFrame, { kind: "request" }>, "kind" | "id">,
     body: Uint8Array,
     signal: AbortSignal,
   ): Promise<Response> {
     const id = this.next++;
-    const pending: Pending = { head: Promise.withResolvers(), body: null };
+    const message = encodeRelayFrame({ kind: "request", id, ...request }, body);
+    const pending: Pending = { head: Promise.withResolvers(), body: null, sentBytes: 0, toldBytes: 0 };
     this.pending.set(id, pending);
+    this.socket.send(message);
     const cancel = (): void => this.cancel(id);
-    signal.addEventListener("abort", cancel, { once: true });
-    this.socket.send(encodeRelayFrame({ kind: "request", id, ...request }, body));
+    if (signal.aborted) cancel();
+    else signal.addEventListener("abort", cancel, { once: true });
     return pending.head.promise;
   }
 
@@ -87,7 +101,7 @@ export class TabLink {
       fail(pending, tabFailed(`The tab could not answer: ${frame.message}`));
     } else if (frame.kind === "chunk" || frame.kind === "end") {
       if (pending.body === null) this.breakOff(frame.id, pending, "The tab went on with an answer not begun.");
-      else if (frame.kind === "chunk") pending.body.enqueue(payload.slice());
+      else if (frame.kind === "chunk") this.pass(frame.id, pending, pending.body, payload);
       else {
         this.pending.delete(frame.id);
         pending.body.close();
@@ -95,17 +109,45 @@ export class TabLink {
     }
   }
 
+  /** Gives a piece to the program; what the tab sends beyond its window would fill this process's memory. */
+  private pass(
+    id: number,
+    pending: Pending,
+    body: ReadableStreamDefaultController<Uint8Array>,
+    payload: Uint8Array,
+  ): void {
+    if (pending.sentBytes + payload.length - pending.toldBytes > relayWindowBytes) {
+      this.breakOff(id, pending, `The tab sent more than ${relayWindowBytes} bytes that the program had not taken.`);
+      return;
+    }
+    pending.sentBytes += payload.length;
+    body.enqueue(payload.slice());
+  }
+
+  /** Tells the tab how much the program has taken. */
+  private acknowledge(id: number, pending: Pending): void {
+    const queued = relayWindowBytes - (pending.body?.desiredSize ?? 0);
+    const bytes = pending.sentBytes - queued - pending.toldBytes;
+    if (bytes < leastToldBytes || this.pending.get(id) !== pending) return;
+    pending.toldBytes += bytes;
+    this.socket.send(encodeRelayFrame({ kind: "taken", id, bytes }));
+  }
+
   private begin({ id, status, headers }: Extract<RelayFrame, { kind: "head" }>, pending: Pending): void {
     if (pending.body !== null) {
       this.breakOff(id, pending, "The tab began an answer twice.");
       return;
     }
-    const body = new ReadableStream<Uint8Array>({
-      start: (controller) => {
-        pending.body = controller;
+    const body = new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => {
+          pending.body = controller;
+        },
+        pull: () => this.acknowledge(id, pending),
+        cancel: () => this.cancel(id),
       },
-      cancel: () => this.cancel(id),
-    });
+      new ByteLengthQueuingStrategy({ highWaterMark: relayWindowBytes }),
+    );
     const isEmpty = status === 204 || status === 205 || status === 304;
     try {
       // Made first, so that a name that is none is the tab's fault here and not found while the answer is sent.
