@@ -1,6 +1,9 @@
 import { evaluate, type TaskResult } from "../experiment/evaluation.ts";
+import { transcript } from "../rollout/transcript.ts";
 import type { ExperimentConfig } from "../schema/experiment.ts";
+import type { TranscriptCall } from "../schema/grader.ts";
 import type { HostPlatform } from "../schema/platform.ts";
+import type { Store } from "../schema/store.ts";
 import { nodeRunHost } from "./node_run_host.ts";
 import { openSession } from "./session/session.ts";
 
@@ -11,6 +14,8 @@ export interface EvaluationRequest {
   readonly modelFolder: string;
   /** Samples per task. */
   readonly samples: number;
+  /** Default false: what its agents asked and were answered is gone with the evaluation. */
+  readonly keepsCalls?: boolean;
   readonly signal: AbortSignal;
   progress(finished: number, total: number): void;
   say(line: string): void;
@@ -20,6 +25,17 @@ export interface EvaluationRequest {
 export interface Evaluated {
   readonly results: readonly TaskResult[];
   readonly adapter: string;
+  /** By task, the calls of its first sample, for a request that keeps them. */
+  readonly calls: readonly (readonly TranscriptCall[])[];
+}
+
+/** What rollouts of an evaluation are named after. */
+const label = "eval";
+
+/** The calls of a rollout's deciding attempt. */
+async function callsOf(store: Store, id: string): Promise<TranscriptCall[]> {
+  const attempt = (await store.rollout(id))?.status.last_attempt_id ?? "0";
+  return transcript(await store.events(id, attempt));
 }
 
 /**
@@ -44,7 +60,10 @@ export async function evaluateModel(platform: HostPlatform, request: EvaluationR
     const { store, rolloutConfig, hooks, dataset, engine } = session;
     const tasks = config.eval.tasks === 0 ? dataset.heldOut : dataset.heldOut.slice(0, config.eval.tasks);
     const deps = { store, clock: platform.clock, rolloutConfig, hooks, signal, progress };
-    return { results: await evaluate(deps, "eval", tasks, samples), adapter: (await engine.info()).adapter };
+    const results = await evaluate(deps, label, tasks, samples);
+    const ids = request.keepsCalls === true ? tasks.map((_, i) => `${label}-t${i}-s0`) : [];
+    const calls = await Promise.all(ids.map((id) => callsOf(store, id)));
+    return { results, adapter: (await engine.info()).adapter, calls };
   } finally {
     await session.close();
     await platform.files.remove(logs);

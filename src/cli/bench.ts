@@ -18,6 +18,8 @@ import { UsageError } from "./args.ts";
 import { captureOutput } from "./capture_output.ts";
 import type { Command, CommandContext } from "./command.ts";
 
+const choosable = suites.flatMap(({ name, choices = [] }) => (choices.length === 0 ? [] : [name])).join(", ");
+
 /** `leyden bench`: times on this machine's adapter. */
 export const command: Command = {
   name: "bench",
@@ -26,11 +28,11 @@ export const command: Command = {
   options: {
     repeats: { kind: "integer", value: "N", summary: "Samples of each measurement.", fallback: 7, min: 1 },
     seconds: { kind: "integer", value: "N", summary: "How long the suite load runs.", fallback: 60, min: 3 },
-    only: { kind: "list", value: "NAME", summary: "Work or library of the suite peers to measure; may be repeated." },
+    only: { kind: "list", value: "NAME", summary: `Part to measure of a suite that has choices: ${choosable}.` },
     state: {
       kind: "text",
       value: "FOLDER",
-      summary: "Where async and digits keep what is done; the same folder goes on.",
+      summary: "Where the suite async, and digits of examples, keep what is done; the same folder goes on.",
     },
     profile: { kind: "flag", summary: "Measure each kernel of the suite step on its own, too." },
     tune: { kind: "flag", summary: "Let the suite matmul choose kernels for this adapter, and keep them." },
@@ -103,7 +105,10 @@ function onlyOf(names: readonly string[], chosen: readonly Suite[]): readonly st
   const unknown = names.find((name) => !known.includes(name));
   if (unknown === undefined) return names;
   throw new UsageError(`None of these suites has a choice "${unknown}".`, {
-    do: known.length === 0 ? "Leave --only out, or add the suite peers." : didYouMean(unknown, known),
+    do:
+      known.length === 0
+        ? `Leave --only out, or name a suite that has choices: ${choosable}.`
+        : didYouMean(unknown, known),
   });
 }
 

@@ -3,6 +3,7 @@ import { type DemoResult, runDemo } from "../app/demo.ts";
 import type { SuccessSummary } from "../experiment/success.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { counted } from "./counted.ts";
+import { exampleLines } from "./demo_example.ts";
 import { percent } from "./percent.ts";
 import { LiveTable } from "./progress.ts";
 
@@ -26,10 +27,11 @@ async function demo(context: CommandContext): Promise<number> {
     table.clear();
     note(line);
   };
+  const out = args.text("out") ?? platform.files.join("runs", `demo-${stamp}`);
   const result = await runDemo(platform, {
     configPath: fileURLToPath(new URL("../../examples/calc", import.meta.url)),
     seed: args.requireNumber("seed"),
-    runFolder: platform.files.absolute(args.text("out") ?? platform.files.join("runs", `demo-${stamp}`)),
+    runFolder: platform.files.absolute(out),
     overrides: args.list("set"),
     signal: context.stopSignal(),
     stop: context.stop,
@@ -40,7 +42,9 @@ async function demo(context: CommandContext): Promise<number> {
     say,
   }).finally(() => table.clear());
   if (context.json) context.printJson(result);
-  else for (const line of demoLines(result)) context.print(line);
+  else
+    for (const line of [...demoLines(result), ...exampleLines(result.example), ...nextLines(out)]) context.print(line);
+  for (const line of table.failuresInAll()) note(line);
   return 0;
 }
 
@@ -58,5 +62,17 @@ export function demoLines(result: DemoResult): string[] {
     `Held-out success: ${percent(before)} before, ${percent(after)} after`,
     `(95 % of the trained model: ${percent(low)} to ${percent(high)}; ${counted(tasks, "task")})`,
     `${counted(updates, "update")} in ${training}; with both measurements ${all}, on ${adapter}`,
+  ];
+}
+
+/** What to type after the demo, whose run is in a folder. */
+function nextLines(run: string): string[] {
+  const place = /^[\w./\\:~+-]+$/.test(run) ? run : `'${run.replaceAll("'", "'\\''")}'`;
+  return [
+    "",
+    `The run is in ${run}. Next:`,
+    `  npx leyden studio ${place}    every rollout of it, call by call and token by token`,
+    `  npx leyden export my-model --model ${place}    the trained model as a Hugging Face folder`,
+    '  npx leyden try -- python3 my_agent.py "a task"    your own agent, once, before any training',
   ];
 }

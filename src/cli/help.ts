@@ -10,7 +10,7 @@ function optionLine([name, spec]: [string, OptionSpec]): [string, string] {
   const value = spec.kind === "flag" ? "" : ` ${spec.choices?.join("|") ?? spec.value ?? "VALUE"}`;
   const notes = [
     spec.kind === "list" ? "may be repeated" : "",
-    spec.fallback === undefined ? "" : `default ${spec.fallback}`,
+    spec.fallback === undefined || spec.fallback === "" ? "" : `default ${spec.fallback}`,
   ].filter((note) => note !== "");
   return [`--${name}${value}`, notes.length === 0 ? spec.summary : `${spec.summary} (${notes.join(", ")})`];
 }

@@ -20,7 +20,7 @@ export const command: Command = {
     language: { kind: "text", value: "LANG", summary: "Language of the texts.", choices: ["en", "ko"], fallback: "en" },
     answers: { kind: "text", value: "FILE", summary: 'Answers to check: JSON such as {"lastReward": "0.9"}.' },
     solutions: { kind: "flag", summary: "Answer every exercise by its solution: for teachers." },
-    toy: { kind: "flag", summary: "Tiny runs, in which hardly anything is learnt: for tests." },
+    toy: { kind: "flag", summary: "A look within seconds: tiny runs, in which hardly anything is learnt." },
     out: { kind: "text", value: "DIR", summary: "Folder for the runs; default runs/lesson-<time>." },
   },
   run: runLesson,

@@ -1,7 +1,7 @@
 import { singleFileName } from "../app/page_build/names.ts";
 import { builtPageFolder } from "../app/page_build/page_folder.ts";
-import { EnvironmentError } from "../core/errors.ts";
 import type { Command, CommandContext } from "./command.ts";
+import { requireEmptyFolder } from "./target_folder.ts";
 
 /** What is in the built folder for programs, and of no use to a static host. */
 const ownFiles = ["built.txt", "initial.json"];
@@ -18,9 +18,7 @@ export const command: Command = {
 async function writePage({ args, platform, json, print, printJson }: CommandContext): Promise<number> {
   const { files } = platform;
   const out = files.absolute(args.positionals[0] as string);
-  if (await files.exists(out)) {
-    throw new EnvironmentError("file_exists", `${out} exists already.`, { do: "Name a folder that does not exist." });
-  }
+  await requireEmptyFolder(files, out, false, "Name a new folder.");
   await files.copy(await builtPageFolder(platform), out);
   for (const name of ownFiles) await files.remove(files.join(out, name));
   const single = files.join(out, singleFileName);

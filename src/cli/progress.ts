@@ -1,15 +1,14 @@
-import type { FailureCount } from "../experiment/failures.ts";
+import type { TaskResult } from "../experiment/evaluation.ts";
+import { type FailureCount, silentCode } from "../experiment/failures.ts";
 import type { LoopReporter } from "../experiment/loop.ts";
 import type { MetricsLine } from "../experiment/run_folder.ts";
 import type { CommandContext } from "./command.ts";
+import { counted } from "./counted.ts";
 
 const columns: readonly [title: string, key: string, digits: number][] = [
   ["update", "step", 0],
   ["reward", "training/reward", 3],
-  ["val", "val/reward", 3],
   ["entropy", "actor/entropy", 3],
-  ["mass", "training/signed_mass", 2],
-  ["kl", "actor/ppo_kl", 4],
   ["|grad|", "actor/grad_norm", 2],
   ["tokens", "training/n_tokens", 0],
   ["rollouts s", "timing_s/gen", 1],
@@ -28,6 +27,44 @@ function skipReason(line: MetricsLine): string {
   return alike ? "within every group all rewards were equal" : "no rollout left tokens to train on";
 }
 
+/** What some rollouts failed of, and how many left nothing to learn from: a line for either, without its beginning. */
+function failureLines(failures: readonly FailureCount[], total: number): string[] {
+  const failed = failures.filter(({ code }) => code !== silentCode);
+  const [silent] = failures.filter(({ code }) => code === silentCode);
+  const causes = failed.map(({ code, count, message }) => `${count} × ${code}${code && ": "}${message}`);
+  const lines = failed.length === 0 ? [] : [`${sum(failed)} of ${total} rollouts failed: ${causes.join("; ")}`];
+  if (silent === undefined) return lines;
+  const advice = "does the agent read OPENAI_BASE_URL, ANTHROPIC_BASE_URL or GOOGLE_GEMINI_BASE_URL?";
+  return [...lines, `${silent.count} of ${total} agents ended well without asking their model anything: ${advice}`];
+}
+
+function sum(failures: readonly FailureCount[]): number {
+  return failures.reduce((n, f) => n + f.count, 0);
+}
+
+/** Failures of several updates by cause, each with the words it had first. */
+class FailureTotal {
+  private readonly causes = new Map<string, FailureCount>();
+  private updates = 0;
+  /** Rollouts of the updates in which some failed. */
+  private rollouts = 0;
+
+  add(failures: readonly FailureCount[], rollouts: number): void {
+    this.updates++;
+    this.rollouts += rollouts;
+    for (const failure of failures) {
+      const before = this.causes.get(failure.code);
+      const added = before === undefined ? failure : { ...before, count: before.count + failure.count };
+      this.causes.set(failure.code, added);
+    }
+  }
+
+  lines(): string[] {
+    const failures = [...this.causes.values()].sort((a, b) => b.count - a.count);
+    return failureLines(failures, this.rollouts).map((line) => `In ${counted(this.updates, "update")}, ${line}`);
+  }
+}
+
 /** Without a screen, the least time between two lines of which the second says no more than how far the work is. */
 const restMs = 15_000;
 
@@ -38,6 +75,7 @@ const restMs = 15_000;
 export class LiveTable implements LoopReporter {
   private readonly context: CommandContext;
   private headed = false;
+  private readonly failureTotal = new FailureTotal();
   private shown = "";
   /** When there was a line last. */
   private saidMs: number;
@@ -80,13 +118,23 @@ export class LiveTable implements LoopReporter {
 
   failures(update: number, failures: readonly FailureCount[], total: number): void {
     this.clear();
-    const failed = failures.reduce((n, f) => n + f.count, 0);
-    const causes = failures.map(({ code, count, message }) => `${count} × ${code}${code && ": "}${message}`);
-    this.context.note(`Update ${update}: ${failed} of ${total} rollouts failed: ${causes.join("; ")}`);
+    this.failureTotal.add(failures, total);
+    for (const line of failureLines(failures, total)) this.context.note(`Update ${update}: ${line}`);
   }
 
-  validation(): void {
+  validation(update: number, results: readonly TaskResult[]): void {
     this.clear();
+    if (this.context.json) return;
+    const rewards = results.flatMap((result) => result.rewards);
+    const mean = rewards.reduce((sum, reward) => sum + reward, 0) / Math.max(1, rewards.length);
+    this.context.note(
+      `Held-out tasks after update ${update}: reward ${mean.toFixed(3)} (${counted(results.length, "task")})`,
+    );
+  }
+
+  /** What failed in all the updates that were watched: lines for the run's end, none where nothing did. */
+  failuresInAll(): string[] {
+    return this.failureTotal.lines();
   }
 
   /** Ends the line that changes, so that other lines can follow. */

@@ -66,7 +66,9 @@ async function loadCommand(table: CommandTable, name: string): Promise<Command> 
 
 async function runCommand(platform: HostPlatform, table: CommandTable): Promise<number> {
   const { args: argv, out } = platform.terminal;
-  const [name = "--help", ...rest] = argv;
+  const [first = "--help", ...more] = argv;
+  const topic = first === "help" ? more.find((word) => !word.startsWith("-")) : undefined;
+  const [name, rest] = topic === undefined ? [first, more] : [topic, ["--help"]];
   if (name === "--help" || name === "-h" || name === "help") {
     const all = await Promise.all(Object.values(table).map(async (load) => (await load()).command));
     out(overallHelp(all));

@@ -17,7 +17,7 @@ import type { Args } from "./args.ts";
 import { UsageError } from "./args.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { namedValues, openNamedModels } from "./named_models.ts";
-import { explainLan, type LanPlace, openLan } from "./serve_lan.ts";
+import { checkPlace, explainLan, type LanPlace, openLan } from "./serve_lan.ts";
 
 /** Who writes the replies of a served model. */
 const policies = ["model", "script", "null"] as const;
@@ -71,12 +71,12 @@ export const command: Command = {
     also: {
       kind: "list",
       value: "NAME=DIR",
-      summary: "Another model folder, for calls that ask for NAME: never trained; may be repeated.",
+      summary: "Another model folder, for calls that ask for NAME: never trained.",
     },
     alias: {
       kind: "list",
       value: "NAME=MODEL",
-      summary: "Another name of a model, as harnesses ask for it; may be repeated.",
+      summary: "Another name of a model, as harnesses ask for it.",
     },
     "gateway-only": { kind: "flag", summary: "Serve no model: forward to endpoints registered by POST /api/models." },
     lan: {
@@ -181,10 +181,9 @@ async function studioParts(
   };
 }
 
-/** The room that --room opens. @throws UsageError without --lan */
+/** The room that --room opens. */
 async function openRoom({ entropy, clock }: HostPlatform, args: Args): Promise<Room | null> {
   if (!args.flag("room")) return null;
-  if (!args.flag("lan")) throw new UsageError("--room is for the people of a network.", { do: "Pass --lan as well." });
   const { newRoomCode, Room } = await import("../../gateway/room/room.ts");
   return new Room(newRoomCode(entropy), clock, entropy);
 }
@@ -221,6 +220,7 @@ async function serve(context: CommandContext): Promise<number> {
   const wanted = wantedModel(args);
   const also = namedValues("also", args.list("also"));
   const aliases = namedValues("alias", args.list("alias"));
+  checkPlace(args);
   const stop = context.stopSignal();
   const key = args.text("key") ?? hex(platform.entropy.bytes(24));
   const store = await openStore(platform, args.requireText("store"));

@@ -18,11 +18,19 @@ export interface LanPlace {
   readonly hosts: readonly string[];
 }
 
-/** Readies TLS for the local network. @throws UsageError when --host names one address */
-export async function openLan(platform: HostPlatform, args: Args): Promise<LanPlace> {
-  if (args.requireText("host") !== "127.0.0.1") {
+/** Refuses places that contradict each other, before anything is opened. @throws UsageError */
+export function checkPlace(args: Args): void {
+  const isLan = args.flag("lan");
+  if (args.flag("room") && !isLan) {
+    throw new UsageError("--room is for the people of a network.", { do: "Pass --lan as well." });
+  }
+  if (isLan && args.requireText("host") !== "127.0.0.1") {
     throw new UsageError("--lan listens on every address, and --host names one.", { do: "Leave one of them out." });
   }
+}
+
+/** Readies TLS for the local network. */
+export async function openLan(platform: HostPlatform, args: Args): Promise<LanPlace> {
   const addresses = lanAddresses();
   const { cert, key, fingerprint } = await lanCertificate(platform, addresses);
   const port = args.requireNumber("port");

@@ -30,7 +30,7 @@ export const command: Command = {
     "lora-target": {
       kind: "list",
       value: "NAME",
-      summary: "With --lora-rank: a linear layer that gets a pair (default: all); may be repeated.",
+      summary: "With --lora-rank: a linear layer that gets a pair (default: all).",
     },
     weights: {
       kind: "text",

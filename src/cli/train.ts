@@ -3,9 +3,9 @@ import { withKeptReward } from "../app/reward/kept_reward.ts";
 import { runExperiment } from "../app/run_experiment.ts";
 import type { RunResult } from "../app/run_request.ts";
 import { watchedRun } from "../app/watched_run.ts";
-import { CancelledError } from "../core/errors.ts";
+import { CancelledError, FormatError } from "../core/errors.ts";
 import { RunFolder } from "../experiment/run_folder.ts";
-import type { Args } from "./args.ts";
+import { type Args, UsageError } from "./args.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { LiveTable } from "./progress.ts";
 
@@ -50,6 +50,7 @@ async function train(context: CommandContext): Promise<number> {
   const { folder } = given;
   const stamp = new Date(platform.clock.now()).toISOString().replace(/[:.]/g, "-");
   const runFolder = platform.files.absolute(args.text("out") ?? platform.files.join("runs", stamp));
+  if (args.flag("resume")) await requireRun(context, runFolder);
   const table = new LiveTable(context);
   const signal = context.stopSignal();
   const port = args.number("port");
@@ -77,7 +78,19 @@ async function train(context: CommandContext): Promise<number> {
   });
   if (context.json) context.printJson(result);
   else context.print(summaryOf(context, result));
+  for (const line of table.failuresInAll()) note(line);
   return 0;
+}
+
+/** @throws UsageError without --out; FormatError "run_missing" where it holds no run */
+async function requireRun({ args, platform }: CommandContext, runFolder: string): Promise<void> {
+  if (!args.has("out")) {
+    throw new UsageError("--resume needs --out.", { do: "Pass --out DIR with the folder of the run to continue." });
+  }
+  if (await new RunFolder(platform.files, runFolder).exists()) return;
+  throw new FormatError("run_missing", `There is no run in ${runFolder}.`, {
+    do: "Correct --out, or leave out --resume to start a run there.",
+  });
 }
 
 /** What a stopped run has saved, and how to go on. */

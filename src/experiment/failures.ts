@@ -1,4 +1,5 @@
 import { LeydenError } from "../core/errors.ts";
+import { agentAccess } from "../rollout/agent_access.ts";
 import { isAgentsOwn } from "../rollout/failure.ts";
 import type { Store } from "../schema/store.ts";
 import type { Rollout } from "../schema/wire.ts";
@@ -26,17 +27,37 @@ export function failedAround(rollout: Rollout): boolean {
   return rollout.status.state === "failed" && !isAgentsOwn(causeOf(rollout).code);
 }
 
-/** Why rollouts of finished groups failed, the most frequent cause first. */
+/** The cause of rollouts that ended well without a call: there is nothing in them to learn from. */
+export const silentCode = "no_call";
+
+/**
+ * Why rollouts of finished groups failed or, under `silentCode`, left nothing to learn from, the most frequent cause
+ * first.
+ */
 export async function countFailures(store: Store, groups: readonly Group[]): Promise<FailureCount[]> {
   const counts = new Map<string, FailureCount>();
-  for (const id of groups.flatMap((g) => g.rolloutIds)) {
-    const rollout = await store.rollout(id);
-    if (rollout?.status.state !== "failed") continue;
-    const { code, message } = causeOf(rollout);
+  const count = (code: string, message: string): void => {
     const before = counts.get(code);
     counts.set(code, { code, count: (before?.count ?? 0) + 1, message: before?.message ?? message });
+  };
+  const ids = groups.flatMap((g) => g.rolloutIds);
+  const called = await calledOf(store, ids);
+  for (const id of ids) {
+    const rollout = await store.rollout(id);
+    if (rollout?.status.state === "failed") {
+      const { code, message } = causeOf(rollout);
+      count(code, message);
+    } else if (rollout?.status.state === "succeeded" && !called.has(id)) {
+      count(silentCode, "The agent ended well without asking its model anything.");
+    }
   }
   return [...counts.values()].sort((a, b) => b.count - a.count);
+}
+
+/** Those of some rollouts that have a recorded call. */
+async function calledOf(store: Store, ids: readonly string[]): Promise<Set<string>> {
+  const { rows } = await store.summaries({ ids, limit: ids.length });
+  return new Set(rows.filter(({ calls }) => calls > 0).map(({ id }) => id));
 }
 
 /**
@@ -55,12 +76,30 @@ export function requireSomeRan(update: number, failures: readonly FailureCount[]
   );
 }
 
-/** Characters of an agent's last words that an error repeats. */
-const lastWords = 400;
+/** Characters of an agent's first lines, and of its last, that an error repeats. */
+const repeated = 400;
+
+/** What of a program's errors tells most: first and last lines, without the stack frames between them. */
+function tellingLines(text: string): string {
+  const lines = text.split("\n").filter((line) => line.trim() !== "" && !/^\s+at /.test(line));
+  const told = lines.join("\n").trim();
+  return told.length <= 2 * repeated ? told : `${told.slice(0, repeated)} … ${told.slice(-repeated)}`;
+}
+
+/** How agents find their model, and what to do about those that do not. */
+function adviceFor(rollout: Pick<Rollout, "rollout_id" | "is_train">, attemptId: string): string {
+  const { openaiBaseUrl, nativeBaseUrl } = agentAccess("", rollout, attemptId, "");
+  return (
+    `Its model was at OPENAI_BASE_URL (…${openaiBaseUrl}), ANTHROPIC_BASE_URL and GOOGLE_GEMINI_BASE_URL ` +
+    `(…${nativeBaseUrl}), with OPENAI_API_KEY, ANTHROPIC_API_KEY and GEMINI_API_KEY: check that the agent reads those of ` +
+    "its dialect, not an address or key of its own. Mend the agent or its command line, then pass --resume: these " +
+    "rollouts are run again."
+  );
+}
 
 /**
- * Ends a run in which every agent of an update failed before it had asked its model anything: there is nothing to train
- * on, and the next agents would fail alike. The error repeats the end of what the first of them wrote to stderr.
+ * Ends a run in which no agent of an update has asked its model anything, whether they failed or ended well: there is
+ * nothing to train on, and the next agents would do alike. The error repeats what tells of the first one's stderr.
  * @throws LeydenError "rollouts_failed"
  */
 export async function requireSomeCalled(
@@ -70,16 +109,22 @@ export async function requireSomeCalled(
   failures: readonly FailureCount[],
 ): Promise<void> {
   const ids = groups.flatMap((g) => g.rolloutIds);
-  const [first] = failures;
-  if (first === undefined || failures.reduce((n, f) => n + f.count, 0) < ids.length) return;
+  const [cause] = failures;
+  if (cause === undefined || failures.reduce((n, f) => n + f.count, 0) < ids.length) return;
   for (const id of ids) if ((await store.calls(id)).length > 0) return;
-  const rollout = await store.rollout(ids[0] as string);
-  const words = (await folder.errorsOf(ids[0] as string, rollout?.status.last_attempt_id ?? "")).trim();
-  const said = words === "" ? "It wrote no error." : `It wrote: ${words.slice(-lastWords)}`;
+  const first = { rollout_id: ids[0] as string, is_train: true };
+  const attemptId = (await store.rollout(first.rollout_id))?.status.last_attempt_id ?? "0";
+  const words = tellingLines(await folder.errorsOf(first.rollout_id, attemptId));
+  const refused = (await store.failures(first.rollout_id)).at(-1);
+  const parts = [
+    `None of the ${ids.length} agents of update ${update} called its model: ${cause.code}: ${cause.message}`,
+    refused === undefined ? "" : `The first one's last call was refused: ${refused.code}: ${refused.message}`,
+    words === "" ? "The first one wrote no error." : `The first one wrote: ${words}`,
+  ];
   throw new LeydenError(
     "rollouts_failed",
-    `None of the ${ids.length} agents of update ${update} called its model: ${first.code}: ${first.message} ${said}`,
-    { do: "Mend the agent or its command line, then start the run anew.", data: { update, failures } },
+    parts.filter((part) => part !== "").join(" "),
+    { do: adviceFor(first, attemptId), data: { update, failures } },
     2,
   );
 }

@@ -8,6 +8,11 @@ import type { FileEntry, Files } from "../schema/files.ts";
 function fileError(action: string, path: string, thrown: unknown): LeydenError {
   const code = (thrown as { code?: unknown } | null)?.code;
   const detail = { cause: thrown, data: { path, system: code } };
+  const isMade = action === "make" || action === "write";
+  if (code === "EEXIST" || (code === "ENOTDIR" && isMade)) {
+    const message = `Could not ${action} ${path}: a file is in a folder's place.`;
+    return new FormatError("file_exists", message, { ...detail, do: "Name another folder." });
+  }
   if (code === "ENOENT" || code === "ENOTDIR") {
     return new FormatError("file_missing", `There is no ${path}.`, { ...detail, do: "Check the path." });
   }

@@ -41,7 +41,7 @@ describe("leyden bench", () => {
       ],
       [
         ["step", "--only", "gpt_step"],
-        'error [usage]: None of these suites has a choice "gpt_step".\nLeave --only out, or add the suite peers.\n',
+        'error [usage]: None of these suites has a choice "gpt_step".\nLeave --only out, or name a suite that has choices: async, memory, peers, examples.\n',
       ],
       [["step", "--repeats", "0"], "error [usage]: --repeats is 0, below 1.\n"],
     ] as const) {

@@ -34,9 +34,34 @@ function shown(line: Record<string, unknown>): { printed: string[]; noted: strin
 }
 
 describe("the table of updates", () => {
+  it("has the columns that say something of every run", () => {
+    const { printed } = shown({ "training/reward": 0.5, "training/signed_mass": 0, "val/reward": 1 });
+    expect(printed[0]?.trim().match(/rollouts s|train s|\S+/g)).toEqual([
+      "update",
+      "reward",
+      "entropy",
+      "|grad|",
+      "tokens",
+      "rollouts s",
+      "train s",
+    ]);
+    expect(printed[1]?.trim().split(/\s+/)).toEqual(["3", "0.500"]);
+  });
+
   it("shows what rounds to zero without a sign, and other negative numbers with it", () => {
-    const { printed } = shown({ "actor/ppo_kl": -1e-9, "training/signed_mass": -2.5 });
-    expect(printed[1]?.trim().split(/\s+/)).toEqual(["3", "-2.50", "0.0000"]);
+    const { printed } = shown({ "training/reward": -1e-9, "actor/entropy": -2.5 });
+    expect(printed[1]?.trim().split(/\s+/)).toEqual(["3", "0.000", "-2.500"]);
+  });
+
+  it("says what a validation found, to people", () => {
+    const results = [
+      { task: "a", rewards: [1, 0] },
+      { task: "b", rewards: [1, 1] },
+    ];
+    const [told, program] = [tableOf(), tableOf({ json: true })];
+    for (const { table } of [told, program]) table.validation(4, results);
+    expect(told.noted).toEqual(["Held-out tasks after update 4: reward 0.750 (2 tasks)"]);
+    expect([program.noted, program.printed]).toEqual([[], []]);
   });
 
   it.each([
@@ -50,6 +75,32 @@ describe("the table of updates", () => {
       "training/n_zero_adv_groups": alike,
     });
     expect(noted).toEqual([`Update 3 changed nothing: ${reason}.`]);
+  });
+});
+
+describe("what failed", () => {
+  const graded = { code: "grader_failed", count: 3, message: "It returned NaN." };
+  const silent = { code: "no_call", count: 2, message: "" };
+  const advice = "does the agent read OPENAI_BASE_URL, ANTHROPIC_BASE_URL or GOOGLE_GEMINI_BASE_URL?";
+
+  it("is said of each update, and of agents that asked nothing apart", () => {
+    const { table, noted } = tableOf();
+    table.failures(1, [graded, { code: "", count: 1, message: "ended by hand" }, silent], 8);
+    expect(noted).toEqual([
+      "Update 1: 4 of 8 rollouts failed: 3 × grader_failed: It returned NaN.; 1 × ended by hand",
+      `Update 1: 2 of 8 agents ended well without asking their model anything: ${advice}`,
+    ]);
+  });
+
+  it("is counted for the run's end, the most frequent first", () => {
+    const { table } = tableOf();
+    expect(table.failuresInAll()).toEqual([]);
+    table.failures(1, [{ code: "agent_exit", count: 1, message: "code 1." }], 8);
+    table.failures(2, [graded, silent], 8);
+    expect(table.failuresInAll()).toEqual([
+      "In 2 updates, 4 of 16 rollouts failed: 3 × grader_failed: It returned NaN.; 1 × agent_exit: code 1.",
+      `In 2 updates, 2 of 16 agents ended well without asking their model anything: ${advice}`,
+    ]);
   });
 });
 

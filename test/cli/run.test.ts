@@ -13,6 +13,7 @@ function tableOf(run: (context: CommandContext) => Promise<number>): CommandTabl
     options: {
       mode: { kind: "text", choices: ["boil", "bake"], fallback: "boil", summary: "How." },
       set: { kind: "list", value: "A=B", summary: "Change a setting." },
+      salt: { kind: "text", summary: "What with.", fallback: "" },
     },
     run,
   };
@@ -45,8 +46,8 @@ describe("running a command", () => {
     }
   });
 
-  it("prints the help of a command", async () => {
-    const { code, out } = await call(["cook", "--help"], async () => 1);
+  it.each([[["cook", "--help"]], [["help", "cook"]]])("prints the help of a command for %j", async (args) => {
+    const { code, out } = await call(args, async () => 1);
     expect(code).toBe(0);
     expect(out).toBe(
       [
@@ -56,11 +57,20 @@ describe("running a command", () => {
         "",
         "  --mode boil|bake  How. (default boil)",
         "  --set A=B         Change a setting. (may be repeated)",
+        "  --salt VALUE      What with.",
         "  --json            Print JSON lines instead of text.",
         "  --help            Print this help.",
         "",
       ].join("\n"),
     );
+  });
+
+  it("helps with no other commands", async () => {
+    const { code, err } = await call(["help", "coook"], async () => 0);
+    expect({ code, err }).toEqual({
+      code: 4,
+      err: 'error [usage]: There is no command "coook".\nDid you mean "cook"?\n',
+    });
   });
 
   it("knows no other commands", async () => {

@@ -14,6 +14,7 @@ import type { Files } from "../../src/schema/files.ts";
 import type { Store } from "../../src/schema/store.ts";
 import type { TaskRow } from "../../src/schema/task.ts";
 import { MemoryStore } from "../../src/store/memory_store.ts";
+import { call } from "../store/samples.ts";
 
 const folders: string[] = [];
 
@@ -56,7 +57,7 @@ function fusedFiles(fuse: Fuse): Files {
   };
 }
 
-/** The store as a run sees it: every rollout that is created succeeds at once. */
+/** The store as a run sees it: every rollout that is created succeeds at once, after a call. */
 function fusedStore(store: Store, fuse: Fuse): Store {
   const fused = Object.create(store) as Store;
   fused.append = async (events) => {
@@ -67,7 +68,8 @@ function fusedStore(store: Store, fuse: Fuse): Store {
       const rolloutId = event.rollout.rollout_id;
       const patch = (state: "running" | "succeeded") =>
         ({ type: "rollout_patched", rolloutId, patch: { state, last_attempt_id: "0" }, at: 0 }) as const;
-      await store.append([patch("running"), patch("succeeded")]);
+      const asked = { type: "call_recorded", call: call(`${rolloutId}-0`, rolloutId, [1], []) } as const;
+      await store.append([patch("running"), asked, patch("succeeded")]);
     }
     return store.seq();
   };

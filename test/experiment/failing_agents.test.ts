@@ -81,7 +81,7 @@ it("ends before the first update when no agent asked anything", async () => {
     error: {
       code: "rollouts_failed",
       message:
-        "None of the 4 agents of update 1 called its model: agent_exit: The agent ended with code 1. It wrote: SyntaxError: Unexpected token",
+        "None of the 4 agents of update 1 called its model: agent_exit: The agent ended with code 1. The first one wrote: SyntaxError: Unexpected token",
     },
   });
 });

@@ -46,6 +46,7 @@ async function verdict(store: MemoryStore, stderr?: string): Promise<unknown> {
 describe("failures of an update's rollouts", () => {
   it("are counted by cause, the most frequent first, with the first one's words", async () => {
     const store = await storeOf(["agent_exit: code 3.", "grader_failed: no field.", "grader_failed: other.", null]);
+    await store.append([{ type: "call_recorded", call: call("c", group.rolloutIds[3] as string, [1], [2]) }]);
     expect(await countFailures(store, [group])).toEqual([
       { code: "grader_failed", count: 2, message: "no field." },
       { code: "agent_exit", count: 1, message: "code 3." },
@@ -66,30 +67,83 @@ describe("failures of an update's rollouts", () => {
     expect(() => requireSomeRan(2, [], 4)).not.toThrow();
   });
 
-  it("end the run when every agent failed before its first call, with what the first one wrote", async () => {
+  it("count agents that ended well without a call, for there is nothing to learn from them", async () => {
+    const store = await storeOf(["agent_exit: code 3.", null, null, null]);
+    await store.append([{ type: "call_recorded", call: call("c", group.rolloutIds[1] as string, [1], [2]) }]);
+    expect(await countFailures(store, [group])).toEqual([
+      { code: "no_call", count: 2, message: "The agent ended well without asking its model anything." },
+      { code: "agent_exit", count: 1, message: "code 3." },
+    ]);
+  });
+
+  it("end the run when every agent failed before its first call, with what tells of the first one's errors", async () => {
     const exits = new Array<string>(4).fill("agent_exit: code 1.");
-    const log = `${"x".repeat(500)}\nCannot find module 'agent.ts'\n`;
-    expect(await verdict(await storeOf(exits), log)).toMatchObject({
+    expect(await verdict(await storeOf(exits), "\nSyntaxError: Unexpected token\n")).toMatchObject({
       code: "rollouts_failed",
-      message: `None of the 4 agents of update 3 called its model: agent_exit: code 1. It wrote: ${log.trim().slice(-400)}`,
-      do: "Mend the agent or its command line, then start the run anew.",
+      message:
+        "None of the 4 agents of update 3 called its model: agent_exit: code 1. " +
+        "The first one wrote: SyntaxError: Unexpected token",
+      do:
+        "Its model was at OPENAI_BASE_URL (…/r/g000000-s0/0/train/v1), ANTHROPIC_BASE_URL and GOOGLE_GEMINI_BASE_URL " +
+        "(…/r/g000000-s0/0/train), with OPENAI_API_KEY, ANTHROPIC_API_KEY and GEMINI_API_KEY: check that the agent reads " +
+        "those of its dialect, not an address or key of its own. Mend the agent or its command line, then pass --resume: " +
+        "these rollouts are run again.",
       exitCode: 2,
       data: { update: 3, failures: [{ code: "agent_exit", count: 4, message: "code 1." }] },
     });
     for (const empty of [undefined, " \n"]) {
       expect(await verdict(await storeOf(exits), empty)).toMatchObject({
-        message: expect.stringMatching(/agent_exit: code 1\. It wrote no error\.$/),
+        message: expect.stringMatching(/agent_exit: code 1\. The first one wrote no error\.$/),
       });
     }
   });
 
-  it("let it go on when one agent succeeded, or one called its model", async () => {
-    const exits = new Array<string>(4).fill("agent_exit: code 1.");
-    expect(await verdict(await storeOf([...exits.slice(1), null]), "x")).toBeNull();
-    expect(await verdict(await storeOf([null, null, null, null]))).toBeNull();
-    const called = await storeOf(exits);
-    await called.append([{ type: "call_recorded", call: call("c", group.rolloutIds[3] as string, [1], [2]) }]);
-    expect(await verdict(called, "x")).toBeNull();
+  it("end the run when agents ended well and none had called its model", async () => {
+    expect(await verdict(await storeOf([null, null, null, null]))).toMatchObject({
+      code: "rollouts_failed",
+      message:
+        "None of the 4 agents of update 3 called its model: no_call: The agent ended well without asking its model " +
+        "anything. The first one wrote no error.",
+      do: expect.stringContaining("OPENAI_BASE_URL"),
+    });
+    const mixed = await storeOf([null, "agent_exit: code 1.", null, "agent_exit: code 1."]);
+    expect(await verdict(mixed)).toMatchObject({ code: "rollouts_failed" });
+  });
+
+  it("say why the gateway refused the calls there were", async () => {
+    const store = await storeOf(new Array<string>(4).fill("agent_exit: code 1."));
+    const failure = {
+      ...{ rolloutId: group.rolloutIds[0] as string, attemptId: "0", code: "context_length_exceeded" },
+      ...{ message: "It is too long.", httpStatus: 400, latencyMs: 1, retryCount: 0, timestamp: 1 },
+    };
+    await store.append([{ type: "call_failed", failure }]);
+    expect(await verdict(store, "x")).toMatchObject({
+      message: expect.stringContaining("last call was refused: context_length_exceeded: It is too long. The first one"),
+    });
+  });
+
+  it("repeat of a long error its first and last lines, without the stack between them", async () => {
+    const store = await storeOf(new Array<string>(4).fill("agent_exit: code 1."));
+    const frames = Array.from({ length: 40 }, (_, i) => `    at Function.load${i} (node:internal/modules/loader:${i})`);
+    const missing = `node:internal/modules/loader:1\n  throw err;\n  ^\n\nError: Cannot find module '/a/nothere.mjs'\n`;
+    const short = `${missing}${frames.join("\n")}\n{ code: 'MODULE_NOT_FOUND' }\n\nNode.js v24`;
+    expect(await verdict(store, short)).toMatchObject({
+      message: expect.stringMatching(
+        /Error: Cannot find module '\/a\/nothere\.mjs'\n\{ code: 'MODULE_NOT_FOUND' \}\nNode\.js v24$/,
+      ),
+    });
+    const long = `First line.\n${"x".repeat(2000)}\nLast line.`;
+    const { message } = (await verdict(store, long)) as Error;
+    expect(message).toMatch(/The first one wrote: First line\.\nx+ … x+\nLast line\.$/);
+    expect(message.length).toBeLessThan(1000);
+  });
+
+  it("let it go on when one agent called its model", async () => {
+    for (const end of ["agent_exit: code 1.", null]) {
+      const called = await storeOf(new Array<string | null>(4).fill(end));
+      await called.append([{ type: "call_recorded", call: call("c", group.rolloutIds[3] as string, [1], [2]) }]);
+      expect(await verdict(called, "x")).toBeNull();
+    }
   });
 
   it("are run again on resume unless they are the agent's own", async () => {

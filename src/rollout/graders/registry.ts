@@ -34,7 +34,7 @@ export function bindGrader(name: string, options: unknown, own: readonly Grader<
   const grader = known.find((candidate) => candidate.name === name);
   if (!grader) {
     throw new ConfigError(`There is no grader "${name}".`, {
-      do: `Use one of: ${known.map((candidate) => candidate.name).join(", ")}.`,
+      do: `Use one of: ${graders.map((candidate) => candidate.name).join(", ")}.`,
     });
   }
   const parsed = grader.optionsSchema.safeParse(options ?? {});
