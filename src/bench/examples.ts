@@ -109,7 +109,8 @@ function ignore(): void {}
 function factsOf(lines: readonly MetricsLine[]): Record<string, FactValue> {
   const values = (metric: string): number[] => lines.map((line) => Number(line[metric] ?? 0));
   const sum = (metric: string): number => values(metric).reduce((a, b) => a + b, 0);
-  const entropies = values("actor/entropy");
+  // An update that trained no token measured none.
+  const entropies = lines.flatMap((line) => line["actor/entropy"] ?? []).map(Number);
   const facts: Record<string, FactValue> = {};
   for (const [fact, metric] of Object.entries(summed)) facts[fact] = sum(metric);
   for (const [fact, metric] of Object.entries(averaged)) facts[fact] = sum(metric) / Math.max(1, lines.length);

@@ -31,7 +31,15 @@ export interface UpdatePlace {
   readonly klCoef: number;
 }
 
-function batchOptions(t: TrainConfig, { seed, update, klCoef }: UpdatePlace): Partial<BatchOptions> {
+/**
+ * True when a sequence of advantage 0 adds nothing to the update: no term of the loss but one that the advantage scales,
+ * and no critic that learns from it.
+ */
+function isAllByAdvantage({ loss, critic }: TrainConfig, { klCoef, entropyCoef }: LossConfig): boolean {
+  return policyLosses[loss].isZeroWithoutAdvantage && klCoef === 0 && entropyCoef === 0 && critic === "none";
+}
+
+function batchOptions(t: TrainConfig, { seed, update, klCoef }: UpdatePlace, loss: LossConfig): Partial<BatchOptions> {
   const fill = t.missingReward === "drop" ? 0 : t.missingReward;
   const corrected = t.correction !== "none" || t.rejections.length > 0 || t.opsmDelta > 0;
   const { correctionBound: bound, correctionLow: low, correctionHigh: high, correctionNormalise: batchNormalise } = t;
@@ -51,7 +59,7 @@ function batchOptions(t: TrainConfig, { seed, update, klCoef }: UpdatePlace): Pa
     zeroVariance: t.zeroVariance === "keep" ? "keep" : "exclude",
     ratioOf: t.ratioOf,
     incompleteGroup: t.incompleteGroup,
-    skipZeroAdvantage: (t.klCoef === 0 || t.klIn === "reward") && t.entropyCoef === 0 && t.critic === "none",
+    skipZeroAdvantage: isAllByAdvantage(t, loss),
     miniBatches: t.miniBatches,
     miniBatchBy: t.miniBatchBy,
     seed: seed * 1_000_003 + update,
@@ -97,13 +105,14 @@ export function objectiveOf(t: TrainConfig, place: UpdatePlace): Objective {
   const { valueClip: clipRange, valueCoef: coef, valueGradient: gradient } = t;
   // Without a critic there is nothing to warm up: this setting, as its others, says nothing.
   const trainsPolicy = t.critic === "none" || place.update > t.criticWarmup;
+  const loss: LossConfig = {
+    ...t.lossOptions,
+    ...{ kind: t.loss, temperature, ...clipRangeOf(t), dualClip, klKind, entropyCoef },
+    klCoef: t.klIn === "loss" ? place.klCoef : 0,
+  };
   return {
-    batch: batchOptions(t, place),
-    loss: {
-      ...t.lossOptions,
-      ...{ kind: t.loss, temperature, ...clipRangeOf(t), dualClip, klKind, entropyCoef },
-      klCoef: t.klIn === "loss" ? place.klCoef : 0,
-    },
+    batch: batchOptions(t, place, loss),
+    loss,
     optimizer,
     critic: t.critic === "none" || (t.critic === "head" && trainsPolicy) ? null : { optimizer: ofCritic, clipRange },
     value:

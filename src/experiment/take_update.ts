@@ -1,6 +1,6 @@
 import type { Clock } from "../core/clock.ts";
 import type { Batch, GroupRecord } from "../rl/batch/batch_input.ts";
-import type { Engine, UpdateResult } from "../schema/engine.ts";
+import type { Engine, SkipReason, UpdateResult } from "../schema/engine.ts";
 import type { CriticResult } from "../schema/row_scores.ts";
 import type { Objective } from "./objective.ts";
 import { scoresOf } from "./update_scores.ts";
@@ -86,12 +86,24 @@ function meanOf<Step>(steps: readonly Step[], value: (step: Step) => number): nu
   return steps.length === 0 ? 0 : steps.reduce((sum, step) => sum + value(step), 0) / steps.length;
 }
 
-/** Numbers of the policy's steps and of the critic's under the names of metrics.jsonl. */
+/** Mean over the steps that had a token of a number that is itself a mean over tokens; null where none had. */
+function tokenMeanOf<Step extends { skipped: SkipReason | null }>(
+  steps: readonly Step[],
+  value: (step: Step) => number,
+): number | null {
+  const measured = steps.filter((step) => step.skipped !== "empty_batch");
+  return measured.length === 0 ? null : meanOf(measured, value);
+}
+
+/**
+ * Numbers of the policy's steps and of the critic's under the names of metrics.jsonl. What is a mean over tokens is null
+ * where no token was trained: nothing was measured then.
+ */
 export function stepMetrics({
   steps,
   criticSteps,
 }: Pick<TakenUpdate, "steps" | "criticSteps">): Record<string, number | string | null> {
-  const entropy = meanOf(steps, (s) => s.entropy);
+  const entropy = tokenMeanOf(steps, (s) => s.entropy);
   const skipped = steps.find((step) => step.skipped !== null)?.skipped ?? null;
   const policy = {
     "training/n_optimizer_steps": steps.filter((step) => step.skipped === null).length,
@@ -102,29 +114,29 @@ export function stepMetrics({
     // verl's name for the same mean.
     "actor/entropy_loss": entropy,
     "actor/grad_norm": meanOf(steps, (s) => s.gradNorm),
-    "actor/pg_clipfrac": meanOf(steps, (s) => s.clipFrac),
-    "actor/pg_clipfrac_lower": meanOf(steps, (s) => s.dualClipFrac),
-    "actor/ppo_kl": meanOf(steps, (s) => s.approxKl),
-    ...(steps.some((s) => s.kl !== undefined) ? { "actor/kl_loss": meanOf(steps, (s) => s.kl ?? 0) } : {}),
+    "actor/pg_clipfrac": tokenMeanOf(steps, (s) => s.clipFrac),
+    "actor/pg_clipfrac_lower": tokenMeanOf(steps, (s) => s.dualClipFrac),
+    "actor/ppo_kl": tokenMeanOf(steps, (s) => s.approxKl),
+    ...(steps.some((s) => s.kl !== undefined) ? { "actor/kl_loss": tokenMeanOf(steps, (s) => s.kl ?? 0) } : {}),
   };
   return { ...policy, ...criticMetrics(criticSteps), ...valueMetrics(steps) };
 }
 
-function criticMetrics(steps: readonly CriticResult[]): Record<string, number> {
+function criticMetrics(steps: readonly CriticResult[]): Record<string, number | null> {
   if (steps.length === 0) return {};
   return {
     "critic/vf_loss": meanOf(steps, (s) => s.loss),
-    "critic/vf_clipfrac": meanOf(steps, (s) => s.clipFrac),
+    "critic/vf_clipfrac": tokenMeanOf(steps, (s) => s.clipFrac),
     "critic/grad_norm": meanOf(steps, (s) => s.gradNorm),
   };
 }
 
 /** A value head's numbers in the policy's steps, whose gradient norm is its own too. */
-function valueMetrics(steps: readonly UpdateResult[]): Record<string, number> {
-  const values = steps.flatMap(({ value }) => (value === undefined ? [] : [value]));
+function valueMetrics(steps: readonly UpdateResult[]): Record<string, number | null> {
+  const values = steps.flatMap(({ value, skipped }) => (value === undefined ? [] : [{ ...value, skipped }]));
   if (values.length === 0) return {};
   return {
     "critic/vf_loss": meanOf(values, (v) => v.loss),
-    "critic/vf_clipfrac": meanOf(values, (v) => v.clipFrac),
+    "critic/vf_clipfrac": tokenMeanOf(values, (v) => v.clipFrac),
   };
 }

@@ -75,9 +75,12 @@ export interface AdaptiveKl {
 
 /**
  * The coefficient after a step over `samples` samples whose measured KL was `current`:
- * coef * (1 + clip(current / target - 1, +-0.2) * samples / horizon).  Source: Ziegler et al. 2019, arXiv:1909.08593.
+ * coef * (1 + clip(current / target - 1, +-0.2) * min(samples / horizon, 1)).
+ * The formula is a slow controller's, of a horizon much longer than a step. A step that is longer moves the coefficient by
+ * the whole clipped error and no more: one measurement says nothing beyond that, and a KL of 0 over five horizons at once
+ * would turn the coefficient negative, a reward for leaving the reference. Source: Ziegler et al. 2019, arXiv:1909.08593.
  */
 export function adaptKl(state: AdaptiveKl, current: number, samples: number): AdaptiveKl {
   const error = Math.min(Math.max(current / state.target - 1, -0.2), 0.2);
-  return { ...state, coef: state.coef * (1 + (error * samples) / state.horizon) };
+  return { ...state, coef: state.coef * (1 + error * Math.min(samples / state.horizon, 1)) };
 }

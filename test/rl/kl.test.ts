@@ -59,4 +59,14 @@ describe("adaptive coefficient", () => {
     expect(adaptKl(state, 0, 1000).coef).toBeCloseTo(0.08, 12);
     expect(adaptKl(state, 0.1, 1000).coef).toBe(0.1);
   });
+
+  it("moves by at most the clipped error where a step is longer than the horizon, and stays positive", () => {
+    const state = { coef: 0.1, target: 0.5, horizon: 1 };
+    expect(adaptKl(state, 0, 8).coef).toBeCloseTo(0.08, 12);
+    expect(adaptKl(state, 9, 8).coef).toBeCloseTo(0.12, 12);
+    expect(adaptKl(state, 0.55, 64).coef).toBeCloseTo(0.11, 12);
+    let last = state;
+    for (let i = 0; i < 1000; i++) last = adaptKl(last, 0, 1e6);
+    expect(last.coef).toBeGreaterThan(0);
+  });
 });

@@ -47,6 +47,18 @@ function numericGradient(run: (row: LossRow) => TokenLosses, of: LossRow, t: num
 const stopped = new Set(["cispo", "dppo_tv", "reinforce", "gspo"]);
 
 describe("policy losses", () => {
+  it("are 0 without an advantage, as far as the policy may have drifted, where they say so", () => {
+    for (const loss of all) {
+      fc.assert(
+        fc.property(fc.array(token, { minLength: 1, maxLength: 6 }), (tokens) => {
+          const { loss: value, grad } = loss.tokens(rowOf(tokens.map((t) => ({ ...t, advantage: 0 }))), loss.defaults);
+          const isZero = [...value, ...grad].every((x) => x === 0);
+          expect(isZero, loss.name).toBe(loss.isZeroWithoutAdvantage || tokens.every((t) => t.mask === 0));
+        }),
+      );
+    }
+  });
+
   it("have gradients that central differences confirm", () => {
     for (const loss of all.filter((l) => !stopped.has(l.name))) {
       fc.assert(

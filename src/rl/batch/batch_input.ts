@@ -92,7 +92,12 @@ export interface BatchOptions {
   ratioOf: "row" | "rollout";
   /** A group that lost rollouts: trained on the rest, or left out as a whole. */
   incompleteGroup: "keep" | "exclude";
-  /** Leave rows of advantage 0 out of the compute; they stay in every count. Off when a KL or entropy term is on. */
+  /**
+   * Leave out of the compute what has advantage 0; it stays in every count. For losses that it adds nothing to: none with
+   * a KL, entropy or quadratic term. What others are measured against is computed all the same: the rest of a rollout
+   * whose ratio is one, and every token where a correction divides by the mean weight. A step of which nothing is left
+   * is not taken.
+   */
   skipZeroAdvantage: boolean;
   /** Budget of one training row of the trie, in tokens. */
   maxRowTokens: number;

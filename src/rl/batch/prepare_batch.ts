@@ -155,8 +155,8 @@ class Preparation implements PreparedBatch {
 
   /** Weights are normalised over each optimizer step, all its units counted, those of advantage 0 too. */
   private unitTerms(part: readonly number[]): UnitTerms[] {
-    const { units, calls } = this.layout;
-    const { normalisation, normalisationLength, skipZeroAdvantage } = this.options;
+    const { units } = this.layout;
+    const { normalisation, normalisationLength } = this.options;
     const weights = new Float64Array(units.length);
     for (let step = 0; step < Math.max(1, this.options.miniBatches); step++) {
       const members = [...units.keys()].filter((i) => part[i] === step);
@@ -169,18 +169,32 @@ class Preparation implements PreparedBatch {
         weights[i] = own[k] as number;
       });
     }
-    const early = this.early;
+    const { early } = this;
+    const trained = this.trainedUnits();
+    return units.map((_, i) => ({
+      weight: weights[i] as number,
+      advantage: early?.units[i] ?? 0,
+      trained: trained[i] as boolean,
+    }));
+  }
+
+  /** Which units are computed: where those without an advantage are left out, all that the loss of another depends on. */
+  private trainedUnits(): boolean[] {
+    const { early, layout, options } = this;
+    const { units, calls } = layout;
+    // The mean of all importance weights scales every loss.
+    const needsAll = !options.skipZeroAdvantage || options.correction?.batchNormalise === true;
+    if (early === null || needsAll) return units.map(() => true);
     const isZero = (i: number): boolean => {
-      if (early === null) return false;
       if (early.calls === null) return early.units[i] === 0;
       const rollout = units[i]?.rollout ?? "";
       return (calls[i] ?? []).every(({ call }) => early.calls?.get(callName(rollout, call.id)) === 0);
     };
-    return units.map((_, i) => ({
-      weight: weights[i] as number,
-      advantage: early?.units[i] ?? 0,
-      trained: !(skipZeroAdvantage && isZero(i)),
-    }));
+    const moving = units.map((_, i) => !isZero(i));
+    if (options.ratioOf === "row") return moving;
+    // Units of a rollout share their ratio; a rollout is never split over optimizer steps.
+    const rollouts = new Set(units.filter((_, i) => moving[i]).map(({ rollout }) => rollout));
+    return units.map(({ rollout }) => rollouts.has(rollout));
   }
 
   /** Puts advantages into the rows; returns each unit's mean. */

@@ -14,6 +14,7 @@ export const cispo: PolicyLoss<CispoOptions> = {
   name: "cispo",
   defaults: { clipLow: 0.2, clipHigh: 0.28 },
   normalisation: "token-mean",
+  isZeroWithoutAdvantage: true,
   tokens(row, { clipLow, clipHigh }) {
     return tokenwise(row, (logprob, old, advantage) => {
       const grad = -clip(clampedRatio(logprob, old).ratio, 1 - clipLow, 1 + clipHigh) * advantage;

@@ -18,6 +18,7 @@ export const dppoTv: PolicyLoss<DppoTvOptions> = {
   name: "dppo_tv",
   defaults: { maxDecrease: 0.2, maxIncrease: 0.2, maxRatio: 20 },
   normalisation: "token-mean",
+  isZeroWithoutAdvantage: true,
   tokens(row, { maxDecrease, maxIncrease, maxRatio }) {
     return tokenwise(row, (logprob, old, advantage) => {
       const moved = Math.exp(logprob) - Math.exp(old);

@@ -13,6 +13,7 @@ export const dro: PolicyLoss<DroOptions> = {
   name: "dro",
   defaults: { beta: 0.1 },
   normalisation: "token-mean",
+  isZeroWithoutAdvantage: false,
   tokens(row, { beta }) {
     return tokenwise(row, (logprob, old, advantage) => {
       const d = logprob - old;

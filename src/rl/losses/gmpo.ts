@@ -23,6 +23,7 @@ export const gmpo: PolicyLoss<GmpoOptions> = {
   name: "gmpo",
   defaults: { clipLow: 0.4, clipHigh: 0.4 },
   normalisation: "rows",
+  isZeroWithoutAdvantage: true,
   tokens(row: LossRow, options): TokenLosses {
     const length = row.mask.length;
     const out: TokenLosses = { loss: new Float64Array(length), grad: new Float64Array(length) };

@@ -28,6 +28,7 @@ export const gspo: PolicyLoss<GspoOptions> = {
   name: "gspo",
   defaults: { clipLow: 3e-4, clipHigh: 4e-4 },
   normalisation: "seq-mean-token-mean",
+  isZeroWithoutAdvantage: true,
   tokens(row, options) {
     const mean = meanLogRatio(row);
     const ratio = Math.exp(Math.min(mean, maxMeanLogRatio));

@@ -26,6 +26,8 @@ export interface PolicyLoss<Options extends object> {
   defaults: Readonly<Options>;
   /** How its authors average it. */
   normalisation: Normalisation;
+  /** True when a sequence whose advantages are all 0 has loss and gradient 0, whatever its policy has drifted to. */
+  isZeroWithoutAdvantage: boolean;
   tokens(row: LossRow, options: Readonly<Options>): TokenLosses;
 }
 

@@ -53,5 +53,6 @@ export const ppo: PolicyLoss<PpoOptions> = {
   name: "ppo",
   defaults: { clipLow: 0.2, clipHigh: 0.28, dualClip: 3 },
   normalisation: "token-mean",
+  isZeroWithoutAdvantage: true,
   tokens: (row, options) => tokenwise(row, (logprob, old, advantage) => ppoToken(logprob, old, advantage, options)),
 };

@@ -13,6 +13,7 @@ export const reinforce: PolicyLoss<ReinforceOptions> = {
   name: "reinforce",
   defaults: { cap: 0 },
   normalisation: "token-mean",
+  isZeroWithoutAdvantage: true,
   tokens(row, { cap }) {
     return tokenwise(row, (logprob, old, advantage) => {
       const weight = cap === 0 ? 1 : Math.min(clampedRatio(logprob, old).ratio, cap);

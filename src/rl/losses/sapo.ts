@@ -15,6 +15,7 @@ export const sapo: PolicyLoss<SapoOptions> = {
   name: "sapo",
   defaults: { tauPositive: 1, tauNegative: 1.05 },
   normalisation: "seq-mean-token-mean",
+  isZeroWithoutAdvantage: true,
   tokens(row, { tauPositive, tauNegative }) {
     return tokenwise(row, (logprob, old, advantage) => {
       const tau = advantage > 0 ? tauPositive : tauNegative;
