@@ -130,18 +130,6 @@ describe("an update", () => {
     });
   });
 
-  it("has no mean over tokens where no token was trained, and of its other steps alone where some had none", () => {
-    const step = { skipped: null, entropy: 2, clipFrac: 0.5, dualClipFrac: 0.25, approxKl: 1, kl: 3 };
-    const nothing = { skipped: "empty_batch", entropy: 0, clipFrac: 0, dualClipFrac: 0, approxKl: 0, kl: 0 };
-    const metrics = (...steps: object[]) => stepMetrics({ steps: steps as UpdateResult[], criticSteps: [] });
-    const names = ["entropy", "entropy_loss", "pg_clipfrac", "pg_clipfrac_lower", "ppo_kl", "kl_loss"];
-    const means = (line: Record<string, unknown>) => names.map((name) => line[`actor/${name}`]);
-    expect(means(metrics(nothing, nothing))).toEqual([null, null, null, null, null, null]);
-    expect(means(metrics(step, nothing))).toEqual([2, 2, 0.5, 0.25, 1, 3]);
-    // A KL that was not measured moves no coefficient.
-    expect(nextKlCoef(configOf({ klCoef: 0.1, klTarget: 0.1 }), 0.1, metrics(nothing), 50)).toBeUndefined();
-  });
-
   it("counts the reference policy that a loss asks apart from the step, and batches as advantages", async () => {
     const { engine } = recordingEngine();
     let ms = 0;

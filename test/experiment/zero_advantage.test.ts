@@ -1,11 +1,14 @@
 /** Leaving tokens of advantage 0 out of the compute changes neither the loss nor a gradient, whatever the objective. */
 import { describe, expect, it } from "vitest";
+import { nextKlCoef } from "../../src/experiment/adaptive_kl.ts";
 import { parseConfig } from "../../src/experiment/config.ts";
 import { objectiveOf } from "../../src/experiment/objective.ts";
+import { stepMetrics } from "../../src/experiment/take_update.ts";
 import type { Batch, GroupRecord } from "../../src/rl/batch/batch_input.ts";
 import { prepareBatch } from "../../src/rl/batch/prepare_batch.ts";
 import type { LossRow, PolicyLoss } from "../../src/rl/losses/policy_loss.ts";
 import { policyLosses } from "../../src/rl/losses/registry.ts";
+import type { UpdateResult } from "../../src/schema/engine.ts";
 import type { TrainConfig } from "../../src/schema/train_config.ts";
 import { call, group, pair, rollout } from "../rl/groups.ts";
 
@@ -157,5 +160,19 @@ describe("tokens of advantage 0", () => {
     expect(skips({ klIn: "loss" }, 0.1)).toBe(false);
     expect(skips({ entropyCoef: 0.01 })).toBe(false);
     expect(skips({ critic: "head", advantage: "gae" })).toBe(false);
+  });
+});
+
+describe("an update", () => {
+  it("has no mean over tokens where no token was trained, and of its other steps alone where some had none", () => {
+    const step = { skipped: null, entropy: 2, clipFrac: 0.5, dualClipFrac: 0.25, approxKl: 1, kl: 3 };
+    const nothing = { skipped: "empty_batch", entropy: 0, clipFrac: 0, dualClipFrac: 0, approxKl: 0, kl: 0 };
+    const metrics = (...steps: object[]) => stepMetrics({ steps: steps as UpdateResult[], criticSteps: [] });
+    const names = ["entropy", "entropy_loss", "pg_clipfrac", "pg_clipfrac_lower", "ppo_kl", "kl_loss"];
+    const means = (line: Record<string, unknown>) => names.map((name) => line[`actor/${name}`]);
+    expect(means(metrics(nothing, nothing))).toEqual([null, null, null, null, null, null]);
+    expect(means(metrics(step, nothing))).toEqual([2, 2, 0.5, 0.25, 1, 3]);
+    // A KL that was not measured moves no coefficient.
+    expect(nextKlCoef(trainOf({ klTarget: 0.1 }), 0.1, metrics(nothing), 50)).toBeUndefined();
   });
 });
