@@ -22,11 +22,6 @@ function causeOf(rollout: Rollout): { code: string; message: string } {
   return { code, message };
 }
 
-/** True when the rollout failed for want of something that neither agent nor policy decides: it can be run again. */
-export function failedAround(rollout: Rollout): boolean {
-  return rollout.status.state === "failed" && !isAgentsOwn(causeOf(rollout).code);
-}
-
 /** The cause of rollouts that ended well without a call: there is nothing in them to learn from. */
 export const silentCode = "no_call";
 

@@ -1,8 +1,6 @@
-import { isTerminal } from "../schema/rollout.ts";
 import type { Store } from "../schema/store.ts";
 import type { TaskRow } from "../schema/task.ts";
 import type { Rollout } from "../schema/wire.ts";
-import { failedAround } from "./failures.ts";
 import { isOfTask } from "./groups.ts";
 import type { RunState } from "./run_folder.ts";
 
@@ -21,9 +19,9 @@ export interface ResumeOptions {
 
 /** What became of the rollouts that the last checkpoint does not include. */
 export interface ResumeReport {
-  /** Finished and kept. */
+  /** Succeeded and kept. */
   readonly kept: number;
-  /** Removed, to be run again: cut off, never really run, drawn by weights that are lost, or in a group that is unlike. */
+  /** Removed, to be run again: cut off, failed, never really run, drawn by weights that are lost, or in a group that is unlike. */
   readonly restarted: number;
   /** Groups run again because their places in the stream have other tasks now. */
   readonly otherTasks: number;
@@ -33,10 +31,10 @@ const trainedName = /^g(\d+)-s(\d+)$/;
 const validationName = /^val-u(\d+)-/;
 
 /**
- * Brings a store in line with a checkpoint. Rollouts of groups that are not trained yet stay when they finished (not
- * when they failed for reasons around their agent), all their tokens come from versions the checkpoint knows, and the
- * whole group has the task and the settings that the run goes on with: rollouts of two tasks, or judged by two rules, are
- * not to be compared. The others are removed, so that the loop creates them again under the same names and, with the
+ * Brings a store in line with a checkpoint. Rollouts of groups that are not trained yet stay when they succeeded and had
+ * asked their model something (what made an agent fail may have been mended since), all their tokens come from versions
+ * the checkpoint knows, and the whole group has the task and the settings that the run goes on with: rollouts of two
+ * tasks, or judged by two rules, are not to be compared. The others are removed, so that the loop creates them again under the same names and, with the
  * same weights, they draw the same tokens.
  */
 export async function alignStore(store: Store, state: RunState, o: ResumeOptions): Promise<ResumeReport> {
@@ -48,7 +46,7 @@ export async function alignStore(store: Store, state: RunState, o: ResumeOptions
     if (isOther) otherTasks++;
     for (const rollout of rollouts) {
       const isAlike = o.changes.length === 0 && !isOther;
-      const usable = isAlike && isTerminal(rollout.status.state) && !failedAround(rollout);
+      const usable = isAlike && rollout.status.state === "succeeded";
       if (usable && (await isFrom(store, rollout.rollout_id, state.version))) kept++;
       else {
         restarted++;
@@ -101,8 +99,8 @@ function sort(
   return { groups, removed };
 }
 
-/** True when no token of the rollout is newer than `version`. */
+/** True when the rollout has calls, and no token of them is newer than `version`. */
 async function isFrom(store: Store, rolloutId: string, version: number): Promise<boolean> {
   const calls = await store.calls(rolloutId);
-  return calls.every((call) => call.tokens.versions.every((v) => v <= version));
+  return calls.length > 0 && calls.every((call) => call.tokens.versions.every((v) => v <= version));
 }

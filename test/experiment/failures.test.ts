@@ -146,11 +146,16 @@ describe("failures of an update's rollouts", () => {
     }
   });
 
-  it("are run again on resume unless they are the agent's own", async () => {
-    const store = await storeOf(["spawn_failed: x", "agent_exit: x", "run_timeout: x", null]);
+  it("are run again on resume, with those that ended well without a call: what was wrong may be mended", async () => {
+    const store = await storeOf(["spawn_failed: x", "agent_exit: x", null, null]);
+    for (const i of [1, 3]) {
+      const id = group.rolloutIds[i] as string;
+      const asked = call(`c${i}`, id, [1], []);
+      await store.append([{ type: "call_recorded", call: asked }]);
+    }
     const how = { changes: [], taskAt: () => group.task, groupSize: 4, isHooked: false, now: 0 };
     const report = await alignStore(store, { ...freshRunState, configSha256: "" }, how);
-    expect(report).toEqual({ kept: 3, restarted: 1, otherTasks: 0 });
-    expect(await store.rollout("g000000-s0")).toBeNull();
+    expect(report).toEqual({ kept: 1, restarted: 3, otherTasks: 0 });
+    expect((await store.rollouts()).map((rollout) => rollout.rollout_id)).toEqual(["g000000-s3"]);
   });
 });

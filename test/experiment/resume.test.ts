@@ -8,15 +8,18 @@ import { alignStore, type ResumeOptions, resumeLines } from "../../src/experimen
 import { freshRunState, type RunState } from "../../src/experiment/run_folder.ts";
 import type { TaskRow } from "../../src/schema/task.ts";
 import { MemoryStore } from "../../src/store/memory_store.ts";
+import { call } from "../store/samples.ts";
 
 const config = { timeout_seconds: 1, local: null, k8s: null };
 const taskAt = (index: number): TaskRow => ({ id: `t${index}`, input: { n: index }, hidden: { answer: index } });
 const groupAt = (index: number, task = taskAt(index)): Group => nameGroup(`g00000${index}`, task, 2);
 const shift = (index: number): TaskRow => taskAt(index + 1000);
 
-/** Ends a rollout. */
+/** Ends a rollout well, after a call. */
 async function end(store: MemoryStore, rolloutId: string): Promise<void> {
   for (const state of ["running", "succeeded"] as const) {
+    if (state === "succeeded")
+      await store.append([{ type: "call_recorded", call: call(rolloutId, rolloutId, [1], []) }]);
     await store.append([{ type: "rollout_patched", rolloutId, patch: { state, last_attempt_id: "0" }, at: 0 }]);
   }
 }
