@@ -6,6 +6,7 @@ import { importModule } from "./load_config.ts";
 import { openStore } from "./open_store.ts";
 import { openTelemetry } from "./open_telemetry.ts";
 import { prepareAgent } from "./prepare_agent.ts";
+import { holdRun } from "./run_hold.ts";
 import type { PlacedConfig, RunHost } from "./run_host.ts";
 
 /** Runs on Node and Deno: agents are processes, the gateway listens on a port. */
@@ -18,6 +19,7 @@ export function nodeRunHost(platform: HostPlatform): RunHost {
     agent: (placed) => preparedAgent(platform, placed),
     importModule: (folder, path) => importModule(platform.files, pathFrom(platform.files, folder, path)),
     openStore: (place) => openStore(platform, place),
+    holdRun: (folder) => holdRun(platform, folder),
     listen: (app, options) => listen(platform, app, options),
     openTelemetry: (store, endpoint, say) => openTelemetry(platform, store, endpoint, say),
   };

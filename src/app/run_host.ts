@@ -5,6 +5,7 @@ import type { ExperimentConfig } from "../schema/experiment.ts";
 import type { Platform } from "../schema/platform.ts";
 import type { ProcessHost } from "../schema/process_host.ts";
 import type { Store } from "../schema/store.ts";
+import type { RunHold } from "./run_hold.ts";
 import type { Telemetry } from "./telemetry.ts";
 
 /** A configuration, and the folder its relative paths start from. */
@@ -31,6 +32,11 @@ export interface RunHost {
   importModule(folder: string, path: string): Promise<Record<string, unknown>>;
   /** Opens a store for writing: "memory", or a SQLite file. @throws StoreError */
   openStore(place: string): Promise<Store>;
+  /**
+   * Takes a run's folder for this process; absent where one program has all folders by itself.
+   * @throws LeydenError "run_in_use" when another process trains there
+   */
+  holdRun?(folder: string): Promise<RunHold>;
   /** Makes a gateway reachable for agents. @throws EnvironmentError "cannot_listen" */
   listen(app: GatewayApp, options: ListenOptions): Promise<ServedGateway>;
   /** Spans of what happens in a store, to a collector; null where none is named. */

@@ -9,18 +9,24 @@ import { modelTextFiles } from "./model_text_files.ts";
 import { type LoopControls, openRun } from "./open_run.ts";
 import { withBaseModel } from "./random_weights.ts";
 import { runCompletions } from "./run_completions.ts";
+import type { RunHold } from "./run_hold.ts";
 import type { RunHost } from "./run_host.ts";
 import { type RunRequest, type RunResult, type StartingPoint, summarize } from "./run_request.ts";
 import { openSession, type Session } from "./session/session.ts";
 import { startingPoint, withKeptSeed } from "./starting_point.ts";
 import { StartupWatch, startupText } from "./startup.ts";
 
-/** Trains to the configured number of updates. @throws LeydenError; what is on disk can be resumed */
+/**
+ * Trains to the configured number of updates, in a folder that nobody else trains in meanwhile.
+ * @throws LeydenError; what is on disk can be resumed
+ */
 export async function runOnHost(host: RunHost, asked: RunRequest): Promise<RunResult> {
   const { files, clock } = host.platform;
   const startMs = clock.monotonic();
+  let hold: RunHold | undefined;
   try {
-    const folder = new RunFolder(files, asked.runFolder);
+    hold = await host.holdRun?.(asked.runFolder);
+    const folder = new RunFolder(files, asked.runFolder, hold?.check);
     const request = await withBaseModel(files, asked.resume ? await withKeptSeed(files, asked) : asked);
     const start = await startingPoint(folder, request, files);
     for (const note of runNotes(request.config)) request.say(note);
@@ -29,6 +35,8 @@ export async function runOnHost(host: RunHost, asked: RunRequest): Promise<RunRe
   } catch (thrown) {
     asked.steering?.finished(thrown);
     throw thrown;
+  } finally {
+    hold?.release();
   }
 }
 

@@ -58,10 +58,13 @@ export type RunWriter = Pick<RunFolder, "appendMetrics" | "writeCheckpoint" | "p
 export class RunFolder {
   readonly path: string;
   private readonly files: Files;
+  /** Throws when the folder is no longer ours to write. */
+  private readonly checkHold: () => void;
 
-  constructor(files: Files, path: string) {
+  constructor(files: Files, path: string, checkHold: () => void = () => {}) {
     this.files = files;
     this.path = path;
+    this.checkHold = checkHold;
   }
 
   /** Path of something inside the run. */
@@ -71,6 +74,7 @@ export class RunFolder {
 
   /** Writes the configuration the run uses. */
   async writeConfig(config: ExperimentConfig): Promise<void> {
+    this.checkHold();
     await this.files.write(this.at("config.json"), `${JSON.stringify(config, null, 2)}\n`);
   }
 
@@ -80,10 +84,12 @@ export class RunFolder {
   }
 
   async appendMetrics(line: MetricsLine): Promise<void> {
+    this.checkHold();
     await this.files.append(this.at("metrics.jsonl"), `${JSON.stringify(line)}\n`);
   }
 
   async writeResult(result: unknown): Promise<void> {
+    this.checkHold();
     await this.files.write(this.at("result.json"), `${JSON.stringify(result, null, 2)}\n`);
   }
 
@@ -95,6 +101,7 @@ export class RunFolder {
 
   /** Drops metrics of updates after `update`, which a resumed run computes again, and a torn last line. */
   async truncateMetrics(update: number): Promise<void> {
+    this.checkHold();
     const path = this.at("metrics.jsonl");
     if (!(await this.files.exists(path))) return;
     const kept = (await this.files.readText(path)).split("\n").filter((line) => {
@@ -108,9 +115,11 @@ export class RunFolder {
   async writeCheckpoint(state: RunState, files: Readonly<Record<string, Uint8Array>>): Promise<string> {
     const target = this.at("checkpoints", `step_${state.update}`);
     const part = this.partOf(state.update);
+    this.checkHold();
     await this.files.remove(part);
     for (const [name, bytes] of Object.entries(files)) await this.files.write(this.files.join(part, name), bytes);
     await this.files.write(this.files.join(part, "state.json"), `${JSON.stringify(state, null, 2)}\n`);
+    this.checkHold();
     await this.files.remove(target);
     await this.files.rename(part, target);
     return target;
@@ -118,6 +127,7 @@ export class RunFolder {
 
   /** Removes all but the newest `keep` checkpoints, and what writing older ones has left behind. */
   async pruneCheckpoints(keep: number): Promise<void> {
+    this.checkHold();
     const steps = await this.checkpointSteps();
     const kept = steps.splice(Math.max(0, steps.length - keep));
     for (const step of steps) {

@@ -8,8 +8,7 @@ export function tableStatements(dialect: SqlDialect): string[] {
   const { integer, real, blob, countedKey } = dialect;
   return [
     `CREATE TABLE IF NOT EXISTS store_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)`,
-    `CREATE TABLE IF NOT EXISTS lease (
-      id ${integer} PRIMARY KEY, epoch ${integer} NOT NULL, owner TEXT NOT NULL, renewed_at ${real} NOT NULL)`,
+    leaseTable(dialect),
     `CREATE TABLE IF NOT EXISTS log (
       seq ${integer} PRIMARY KEY, type TEXT NOT NULL, rollout_id TEXT NOT NULL, at ${real} NOT NULL,
       name TEXT, data TEXT)`,
@@ -56,4 +55,10 @@ export function summaryStatements({ integer, real }: SqlDialect, kind: "TABLE" |
       words TEXT NOT NULL, folded TEXT NOT NULL)`,
     ...(kind === "TABLE" ? [index] : []),
   ];
+}
+
+/** The table of who may write: a database with nothing else needs no other. */
+export function leaseTable({ integer, real }: SqlDialect): string {
+  return `CREATE TABLE IF NOT EXISTS lease (
+      id ${integer} PRIMARY KEY, epoch ${integer} NOT NULL, owner TEXT NOT NULL, renewed_at ${real} NOT NULL)`;
 }
