@@ -28,6 +28,7 @@ function environmentOf(url: string, key: string): Record<string, string> {
 
 async function relay({ args, platform, json, print, printJson, note, stopSignal }: CommandContext): Promise<number> {
   const stop = stopSignal();
+  platform.terminal.outliveReader();
   const key = hex(platform.entropy.bytes(24));
   const page = pageFiles(platform, { kind: "relay", needsKey: false, room: false });
   const relayed = new Relay({ entropy: platform.entropy, page, key, say: note });

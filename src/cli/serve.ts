@@ -222,6 +222,7 @@ async function serve(context: CommandContext): Promise<number> {
   const aliases = namedValues("alias", args.list("alias"));
   checkPlace(args);
   const stop = context.stopSignal();
+  platform.terminal.outliveReader();
   const key = args.text("key") ?? hex(platform.entropy.bytes(24));
   const store = await openStore(platform, args.requireText("store"));
   const telemetry = await openTelemetry(platform, store, args.text("otel") ?? "", note);

@@ -80,6 +80,7 @@ async function runSftCommand(context: CommandContext): Promise<number> {
   const trainer = new Trainer(trained.policy, { clock, ...trainerSizes(context, trained) });
   const started = clock.monotonic();
   const losses: number[] = [];
+  platform.terminal.outliveReader();
   const report = (step: SftStep): void => {
     losses.push(step.loss);
     reportStep(context, schedule, step);

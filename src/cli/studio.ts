@@ -95,6 +95,7 @@ async function studio(context: CommandContext): Promise<number> {
 async function serveStudio(context: CommandContext, app: GatewayApp, key: string, other: string | null): Promise<void> {
   const { args, platform, json, print, printJson, note, stopSignal } = context;
   const stop = stopSignal();
+  platform.terminal.outliveReader();
   const served = await listen(platform, app, { host: "127.0.0.1", port: args.requireNumber("port") });
   const place = other === null ? "" : `&at=${encodeURIComponent(`/compare?run=${encodeURIComponent(other)}`)}`;
   const address = `${served.url}/studio/#key=${key}${place}`;

@@ -54,10 +54,15 @@ export interface Terminal {
   readonly isScreen: boolean;
   /** Width of the screen in characters; 80 when it is none. */
   readonly columns: number;
-  /** Writes to standard output, all of it before it returns; a closed pipe ends the process quietly. */
+  /** Writes to standard output, all of it before it returns; a closed pipe ends the process quietly, with 0. */
   out(text: string): void;
   /** Writes to standard error. */
   err(text: string): void;
+  /**
+   * From now on the process goes on when nobody reads what it writes, which is dropped: for work whose result is not what
+   * it prints.
+   */
+  outliveReader(): void;
   /** Lines of standard input, to its end. */
   lines(): AsyncIterable<string>;
   /** Calls `stop` on SIGINT and SIGTERM until the returned function is called. */

@@ -118,6 +118,7 @@ export function fakePlatform(facts: FakeFacts = {}): FakePlatform {
     err(text) {
       printed.err += text;
     },
+    outliveReader() {},
     lines: () => refused("standard input"),
     onStop(handler) {
       stop = handler;
