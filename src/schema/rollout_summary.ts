@@ -14,7 +14,7 @@ export interface RolloutSummary {
   attempt: string | null;
   /** Attempts that left anything. */
   attempts: number;
-  /** Models that its calls asked for, by first use: agents of one rollout are told apart by them. */
+  /** Models that answered its calls, by first use: agents of one rollout are told apart by them. */
   agents: string[];
   /** Null when there is none yet. */
   reward: number | null;

@@ -51,9 +51,11 @@ export const lesson: Lesson = {
   exercises: [choice, edit],
 };
 
-/** A tab's gateway whose run stands where a test puts it. */
+/** A tab's gateway whose run stands where a test puts it; before the first one there is none. */
 export class FakeGateway {
   status: RunStatus = idleRun;
+  /** What may be started. */
+  choices: readonly { id: string }[] = [{ id: lessonExperimentId }];
   /** What was asked of the run, in turn. */
   readonly asked: string[] = [];
   /** Without a model, tokens have no text. */
@@ -67,7 +69,11 @@ export class FakeGateway {
     const { pathname, searchParams } = new URL(path, "http://gateway");
     switch (pathname) {
       case "/studio/api/run":
-        return Response.json({ can: { start: true }, status: this.status });
+        return this.status.phase === "idle"
+          ? Response.json({ detail: "No run is served here" }, { status: 404 })
+          : Response.json({ can: { start: true }, status: this.status });
+      case "/studio/api/choices":
+        return Response.json({ choices: this.choices });
       case "/studio/api/changes":
         return await this.changes(searchParams);
       case "/studio/api/metrics":

@@ -1,6 +1,7 @@
-// Plan: a reload before, in and after a run; a run that went with the page; a run of somebody else's, and of another
+// Plan: before any run; a reload before, in and after a run; a run that went with the page; a run of somebody else's, and of another
 // lesson; a browser that keeps nothing; starting over.
 import { describe, expect, it } from "vitest";
+import { lessons } from "../../examples/lessons/lessons.ts";
 import { LessonMemory } from "../../src/app/page/lessons/lesson_memory.ts";
 import { freshLesson, LessonSession } from "../../src/app/page/lessons/lesson_session.ts";
 import { idleRun } from "../../src/schema/run_control.ts";
@@ -9,6 +10,27 @@ import { choice, configOf, database, edit, experiment, FakeGateway, lesson, open
 const activeKey = (session: LessonSession) => () => session.view().active?.key ?? null;
 
 describe("a lesson", () => {
+  it.each(lessons)("has nothing to complain of before anything was run: $lesson.id", async ({ lesson: published }) => {
+    const session = new LessonSession(published, new FakeGateway().ask, new LessonMemory(database()));
+    await session.look();
+    expect(session.view()).toEqual({ ...freshLesson, isRestored: true });
+  });
+
+  it("starts nothing, and complains of nothing, where a gateway has no run and nothing to start", async () => {
+    const gateway = new FakeGateway();
+    gateway.choices = [];
+    const session = new LessonSession(lesson, gateway.ask, new LessonMemory(database()));
+    await session.look();
+    expect(session.view()).toEqual({ ...freshLesson, isRestored: true, canStart: false });
+  });
+
+  it("says what a gateway refuses in its own words, without their wrapping", async () => {
+    const refuses = async () => Response.json({ detail: "Invalid or missing API key" }, { status: 401 });
+    const session = new LessonSession(lesson, refuses, new LessonMemory(database()));
+    await session.look();
+    expect(session.view().fault).toEqual({ code: "401", message: "Invalid or missing API key", do: "", key: "" });
+  });
+
   it("is after a reload where it was: answers, verdicts, results, size, and what the studio shows", async () => {
     const [gateway, values] = [new FakeGateway(), database()];
     const first = openLesson(gateway, values);

@@ -51,6 +51,21 @@ function watch(): [number, unknown[]][] {
 }
 
 describe("a page's run", () => {
+  it("is not known until the gateway has told what may be started, and why it cannot be is told till then", async () => {
+    const gateway = new FakeGateway();
+    const refused = async () =>
+      Response.json({ error: { code: "opening", message: "Not yet.", do: "" } }, { status: 503 });
+    let answer: (path: string) => Promise<Response> = refused;
+    const backend = { kind: "tab", fetch: (path: string) => answer(path) } as unknown as PageBackend;
+    feed = new RunFeed(backend);
+    expect(feed.view()).toMatchObject({ isKnown: false, fault: null });
+    await expect.poll(() => feed?.view().fault?.code).toBe("opening");
+    expect(feed.view()).toMatchObject({ isKnown: false, choices: [] });
+    answer = gateway.backend.fetch;
+    await expect.poll(() => feed?.view(), { timeout: 10_000 }).toMatchObject({ isKnown: true, fault: null });
+    expect(feed.view().choices).toHaveLength(1);
+  });
+
   it("shows an update and its numbers at once, though its line is written before it has finished", async () => {
     const gateway = new FakeGateway();
     feed = new RunFeed(gateway.backend);

@@ -124,7 +124,7 @@ describe("ten thousand rollouts", () => {
     const page = await open("#/rollouts?update=3&sort=reward&order=desc");
     await page.getByText(`${10 * groupSize} in all`).waitFor();
     await page.getByRole("columnheader", { name: "Reward" }).and(page.locator("[aria-sort=descending]")).waitFor();
-    await page.getByLabel("Agent").selectOption("planner");
+    await page.getByLabel("Model").selectOption("planner");
     await page.getByText(`${groupSize} in all`, { exact: true }).waitFor();
     expect(page.url()).toContain("agent=planner");
     await page.getByRole("button", { name: "Reward" }).click();
@@ -261,9 +261,7 @@ describe("by keys alone", () => {
     const page = await open("#/");
     await page.getByRole("figure").first().waitFor();
     await page.keyboard.press("Tab");
-    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe("Skip to content");
-    await page.keyboard.press("Enter");
-    expect(await page.evaluate(() => document.activeElement?.id)).toBe("st-content");
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe("Overview");
     await page.keyboard.press("?");
     await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
     await page.keyboard.press("Escape");

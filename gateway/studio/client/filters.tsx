@@ -134,7 +134,7 @@ export function Filters({
             ["val", say("mode.val")],
           ]}
         />
-        <Choice {...field("agent", "column.agents")} options={agents.map((agent) => [agent, agent] as const)} />
+        <Choice {...field("agent", "column.model")} options={agents.map((agent) => [agent, agent] as const)} />
         <TextField {...field("task", "column.task")} kind="text" />
         <TextField {...field("group", "column.group")} kind="text" />
         <TextField {...field("update", "column.update")} kind="number" />

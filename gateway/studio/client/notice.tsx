@@ -8,7 +8,7 @@ export function Notice({ loaded }: { loaded: Loaded<unknown> }): JSX.Element | n
   if (loaded.error !== null) {
     return (
       <p class="st-error" role="alert">
-        {say("error.load")} {loaded.error}
+        {say("error.load")} <span lang="en">{loaded.error}</span>
       </p>
     );
   }

@@ -11,13 +11,15 @@ import { hrefTo } from "./router.ts";
 
 /** How the run goes, in a few numbers and charts. */
 export function Overview(): JSX.Element {
-  const { api, say } = useStudio();
+  const { api, run, say } = useStudio();
   const metrics = useLoaded(
     "metrics",
     async () => (await api.metrics(-1)).lines,
     (changes) => changes.updated,
   );
   const lines = metrics.value ?? [];
+  const isServed = run.config === null && run.status === null;
+  if (isServed && metrics.value !== null && lines.length === 0) return <Served />;
   return (
     <section aria-labelledby="st-overview">
       <h2 id="st-overview" class="st-visually-hidden">
@@ -31,6 +33,20 @@ export function Overview(): JSX.Element {
           <Chart key={id} {...chart} />
         ))}
       </div>
+    </section>
+  );
+}
+
+/** What a gateway records where nothing is trained. */
+function Served(): JSX.Element {
+  const { say } = useStudio();
+  return (
+    <section class="st-no-run" aria-labelledby="st-overview">
+      <h2 id="st-overview">{say("noRun.title")}</h2>
+      <p>{say("overview.served")}</p>
+      <p>
+        <a href={hrefTo(["rollouts"])}>{say("overview.rollouts")}</a>
+      </p>
     </section>
   );
 }

@@ -1,4 +1,5 @@
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
+import { contentId } from "./content_id.ts";
 import { type Language, textsOf } from "./texts.ts";
 
 /** Light, dark, or as the system is. */
@@ -22,6 +23,9 @@ export function ReportBar({ name, language, theme, onLanguage, onTheme }: Report
   const say = textsOf(language);
   return (
     <header class="st-studio st-report-bar">
+      <button type="button" class="st-skip" onClick={() => document.getElementById(contentId)?.focus()}>
+        {say("nav.skip")}
+      </button>
       <h1>
         Leyden <small>{name}</small>
       </h1>

@@ -79,7 +79,7 @@ export const columns: readonly Column[] = [
     cell: ({ group }) => (group === "" ? { text: "–" } : { text: group, href: hrefTo(["groups", group]) }),
   },
   { id: "update", title: "column.update", numeric: true, cell: (line, say) => ({ text: updateText(line, say) }) },
-  { id: "agents", title: "column.agents", cell: ({ agents }) => ({ text: agents.join(", ") || "–" }) },
+  { id: "agents", title: "column.model", cell: ({ agents }) => ({ text: agents.join(", ") || "–" }) },
   {
     id: "calls",
     title: "column.calls",

@@ -43,7 +43,7 @@ export function Rollouts({ route }: { route: Route }): JSX.Element {
       <Filters filters={filters} agents={cache.agents} change={change} />
       {error === null ? null : (
         <p class="st-error" role="alert">
-          {say("error.load")} {error}
+          {say("error.load")} <span lang="en">{error}</span>
         </p>
       )}
       <VirtualTable key={key} cache={cache} filters={filters} change={change} />

@@ -1,6 +1,7 @@
 import { useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
 import { Compare } from "./compare.tsx";
+import { contentId } from "./content_id.ts";
 import { type StudioContext, StudioProvider, useStudio } from "./context.ts";
 import { GroupView } from "./group_view.tsx";
 import { useStatus } from "./loading.ts";
@@ -31,12 +32,8 @@ export function StudioApp({ shared }: { shared: StudioContext }): JSX.Element {
 function Frame(): JSX.Element {
   const { say } = useStudio();
   const route = useRoute();
-  const skip = (): void => document.getElementById("st-content")?.focus();
   return (
     <div class="st-studio">
-      <button type="button" class="st-skip" onClick={skip}>
-        {say("nav.skip")}
-      </button>
       <div class="st-bar-top">
         <nav aria-label={say("nav.label")} class="st-tabs">
           {tabs.map(([place, text, views]) => (
@@ -52,7 +49,7 @@ function Frame(): JSX.Element {
         </nav>
         <Standing />
       </div>
-      <div id="st-content" class="st-content" tabIndex={-1}>
+      <div id={contentId} class="st-content" tabIndex={-1}>
         <Shown route={route} />
       </div>
       <Shortcuts />

@@ -76,10 +76,11 @@ export function faultOf(thrown: unknown): RunFault {
 export async function faultIn(response: Response): Promise<RunFault> {
   const text = await response.text();
   try {
-    const { error } = JSON.parse(text) as { error?: Partial<RunFault> };
+    const { error, detail } = JSON.parse(text) as { error?: Partial<RunFault>; detail?: unknown };
     if (typeof error?.message === "string") {
       return { code: error.code ?? String(response.status), message: error.message, do: error.do ?? "" };
     }
+    if (typeof detail === "string") return { code: String(response.status), message: detail, do: "" };
   } catch {
     // Not JSON: the text itself is what was said.
   }

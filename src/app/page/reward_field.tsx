@@ -1,11 +1,14 @@
 import { useEffect, useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
+import { rewardExample } from "./reward_example.ts";
 import type { Say } from "./texts.ts";
 
 /** Where the reward comes from: the experiment, or a function that is written here; `source` is what a kept run has of that. */
 export function RewardField({ say, source }: { say: Say; source: string }): JSX.Element {
   const [own, setOwn] = useState(source !== "");
   useEffect(() => setOwn(source !== ""), [source]);
+  // Another language of the page does not overwrite what was written since.
+  const [example] = useState(rewardExample(say));
   return (
     <fieldset class="pg-field pg-plain">
       <legend class="pg-label">{say("run.rewardTitle")}</legend>
@@ -26,7 +29,7 @@ export function RewardField({ say, source }: { say: Say; source: string }): JSX.
             name="reward"
             rows={8}
             spellcheck={false}
-            value={source === "" ? exampleReward : source}
+            value={source === "" ? example : source}
           />
           <span class="pg-hint">{say("run.rewardHint")}</span>
         </label>
@@ -34,11 +37,3 @@ export function RewardField({ say, source }: { say: Say; source: string }): JSX.
     </fieldset>
   );
 }
-
-/** What stands in the field at first: the last number of the message, compared with the task's answer. */
-const exampleReward = `// message: what the agent printed; task: the row of the data set
-({ message, task }) => {
-  const numbers = message.match(/-?\\d+(\\.\\d+)?/g) ?? [];
-  return Number(numbers.at(-1)) === Number(task.answer) ? 1 : 0;
-}
-`;

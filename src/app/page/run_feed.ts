@@ -9,6 +9,8 @@ export type MetricsLine = Readonly<Record<string, number | string | null>>;
 
 /** What is known of the run. */
 export interface RunView {
+  /** False until the gateway has told what may be started, and which run there is. */
+  readonly isKnown: boolean;
   /** Null while none is served. */
   readonly run: StudioRun | null;
   /** Null until the gateway has answered, and where nobody steers the run. */
@@ -37,7 +39,7 @@ export function finishedLines(lines: readonly MetricsLine[], status: RunStatus |
 
 /** Follows a run through the gateway's routes, and steers it. */
 export class RunFeed {
-  private current: RunView = { run: null, status: null, choices: [], lines: [], fault: null };
+  private current: RunView = { isKnown: false, run: null, status: null, choices: [], lines: [], fault: null };
   private readonly listeners = new Set<() => void>();
   private readonly backend: PageBackend;
   private readonly stop = new AbortController();
@@ -108,7 +110,7 @@ export class RunFeed {
         cursor = news.cursor;
         await this.readAnew(news.status);
         const lines = isNews ? await this.linesNow(news.status) : this.current.lines;
-        this.change({ status: news.status, lines, fault: null });
+        this.change({ isKnown: true, status: news.status, lines, fault: null });
         await this.pause(restMs);
       } catch (thrown) {
         if (this.stop.signal.aborted) return;

@@ -26,11 +26,8 @@ export interface RunPageProps {
 /** The run: what to train, how far it is, and a talk with its model. */
 export function RunPage({ backend, feed, view, relay, say }: RunPageProps): JSX.Element {
   const status = view.status ?? idleRun;
-  const control = (request: ControlRequest): Promise<RunFault | null> => feed.control(request);
   const isTab = backend.kind === "tab";
   const isSteered = view.run?.can.control !== false;
-  // A model that is served without a run answers whatever the status.
-  const isOpen = !isSteered || status.modelOpen;
   const served = isSteered
     ? (["run.servedTitle", "run.servedLead"] as const)
     : (["serve.title", "serve.lead"] as const);
@@ -42,31 +39,48 @@ export function RunPage({ backend, feed, view, relay, say }: RunPageProps): JSX.
       {relay && <RelayPanel state={relay} say={say} />}
       {view.fault && <FaultNotice fault={view.fault} say={say} />}
       {status.error && <FaultNotice fault={status.error} say={say} />}
-      <div class={view.choices.length > 0 ? "pg-columns" : ""}>
-        {view.choices.length > 0 && (
-          <div>
-            <ControlPanel say={say} status={status} choices={view.choices} control={control} />
-          </div>
-        )}
-        <div>
-          {isSteered && <Progress status={status} lines={view.lines} say={say} control={control} />}
-          {(view.lines.length > 0 || !isSteered) && (
-            <p>
-              <a href="#/">{say("run.openStudio")}</a>
-            </p>
-          )}
-          <ChatPanel
-            backend={backend}
-            open={isOpen}
-            lead={isOpen ? "chat.lead" : isContinuable(status, view.choices) ? "chat.continue" : "chat.closed"}
-            model={view.run?.models[0] ?? ""}
-            updateOf={(version) => (isSteered ? answeredUpdate(feed.view(), version) : null)}
-            say={say}
-          />
-          {backend.tab !== null && <SaidLines tab={backend.tab} say={say} />}
-        </div>
-      </div>
+      {view.isKnown ? (
+        <KnownRun {...{ backend, feed, view, say }} />
+      ) : (
+        // What it is as long as nothing is wrong: then the fault says why.
+        view.fault === null && <p role="status">{say(isTab ? "run.loading" : "loading")}</p>
+      )}
     </>
+  );
+}
+
+/** What may be started, how far the run is, and a talk with its model. */
+function KnownRun({ backend, feed, view, say }: Omit<RunPageProps, "relay">): JSX.Element {
+  const status = view.status ?? idleRun;
+  const control = (request: ControlRequest): Promise<RunFault | null> => feed.control(request);
+  const isSteered = view.run?.can.control !== false;
+  // A model that is served without a run answers whatever the status.
+  const isOpen = !isSteered || status.modelOpen;
+  return (
+    <div class={view.choices.length > 0 ? "pg-columns" : ""}>
+      {view.choices.length > 0 && (
+        <div>
+          <ControlPanel say={say} status={status} choices={view.choices} control={control} />
+        </div>
+      )}
+      <div>
+        {isSteered && <Progress status={status} lines={view.lines} say={say} control={control} />}
+        {(view.lines.length > 0 || !isSteered) && (
+          <p>
+            <a href="#/">{say("run.openStudio")}</a>
+          </p>
+        )}
+        <ChatPanel
+          backend={backend}
+          open={isOpen}
+          lead={isOpen ? "chat.lead" : isContinuable(status, view.choices) ? "chat.continue" : "chat.closed"}
+          model={view.run?.models[0] ?? ""}
+          updateOf={(version) => (isSteered ? answeredUpdate(feed.view(), version) : null)}
+          say={say}
+        />
+        {backend.tab !== null && <SaidLines tab={backend.tab} say={say} />}
+      </div>
+    </div>
   );
 }
 

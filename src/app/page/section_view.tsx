@@ -47,7 +47,8 @@ export function SectionView({
         failed={say("fault.studio")}
         load={async (root) => {
           const { mountStudio } = await import("../../../gateway/studio/client/mount.tsx");
-          return mountStudio(root, { fetch: ask, language, clock: systemClock });
+          const starts = backend.tab === null ? {} : { startHref: "#run" };
+          return mountStudio(root, { fetch: ask, language, clock: systemClock, ...starts });
         }}
       />
     );

@@ -1,5 +1,6 @@
 import { useEffect, useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
+import { contentId } from "../../../gateway/studio/client/content_id.ts";
 import { FaultNotice } from "./environment.tsx";
 import { Header } from "./header.tsx";
 import { LockedPage } from "./locked_page.tsx";
@@ -36,6 +37,11 @@ function usePlace(): Place {
   return place;
 }
 
+/** To what the page shows, beyond the ways to its places and the studio's own. */
+function skip(): void {
+  (document.getElementById(contentId) ?? document.getElementById("pg-main"))?.focus();
+}
+
 /** The whole page. */
 export function Shell({ secrets }: { secrets: AddressSecrets }): JSX.Element {
   const [language, setLanguage] = useState(preferredLanguage());
@@ -58,7 +64,7 @@ export function Shell({ secrets }: { secrets: AddressSecrets }): JSX.Element {
   const isWide = opening.state === "open" && section !== "run" && section !== "model";
   return (
     <>
-      <button type="button" class="pg-skip" onClick={() => document.getElementById("pg-main")?.focus()}>
+      <button type="button" class="pg-skip" onClick={skip}>
         {say("skip")}
       </button>
       <Header

@@ -66,16 +66,26 @@ function Field({ exercise, given, say }: Pick<ExerciseProps, "exercise" | "given
 export function ExerciseForm(props: ExerciseProps): JSX.Element {
   const { exercise, place, given, verdict, busy, progress, fault, say, answer } = props;
   const [untouched, setUntouched] = useState(true);
+  /** True after an answer was asked for that is not there. */
+  const [lacks, setLacks] = useState(false);
   const { key, kind } = exercise;
   const edits = kind === "edit-config" || kind === "edit-reward";
   const submit = (event: Event): void => {
     event.preventDefault();
-    const typed = new FormData(event.currentTarget as HTMLFormElement).get(key);
+    const form = event.currentTarget as HTMLFormElement;
+    const typed = new FormData(form).get(key);
+    const text = typeof typed === "string" ? typed : "";
+    setLacks(text.trim() === "");
+    if (text.trim() === "") {
+      form.querySelector<HTMLElement>("input, textarea")?.focus();
+      return;
+    }
     setUntouched(false);
-    answer(exercise, typeof typed === "string" ? typed : "");
+    answer(exercise, text);
   };
   return (
-    <form class="ls-exercise" onSubmit={submit}>
+    // Browsers would say what is missing in their own language, and some do not say it at all.
+    <form class="ls-exercise" novalidate onSubmit={submit} onInput={() => lacks && setLacks(false)}>
       <fieldset class="ls-plain">
         <legend>
           {`${place}. `}
@@ -90,7 +100,8 @@ export function ExerciseForm(props: ExerciseProps): JSX.Element {
       {fault !== null && <FaultText fault={fault} say={say} />}
       <div role="status" class="ls-verdict">
         {progress}
-        {verdict !== undefined && !(untouched && given === "") && (
+        {lacks && <p class="ls-lacks">{say(kind === "choice" ? "chooseFirst" : "typeFirst")}</p>}
+        {verdict !== undefined && !lacks && !(untouched && given === "") && (
           <div class={verdict.ok ? "ls-right" : "ls-wrong"}>
             <strong>{verdict.ok ? say("right") : say("notYet")}</strong>
             <Prose text={say(verdict.feedback)} />

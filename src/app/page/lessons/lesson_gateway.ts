@@ -2,7 +2,7 @@
 import { LeydenError } from "../../../core/errors.ts";
 import { knownStatus } from "../../../schema/known_status.ts";
 import { type LessonRun, lessonGroupsSchema } from "../../../schema/lesson.ts";
-import type { ControlRequest, RunFault, RunStatus } from "../../../schema/run_control.ts";
+import type { ControlRequest, ExperimentChoice, RunFault, RunStatus } from "../../../schema/run_control.ts";
 import type { StudioRun } from "../../../schema/studio_api.ts";
 import { faultIn } from "../backend.ts";
 
@@ -15,6 +15,13 @@ export type MetricsLines = LessonRun["metrics"];
 /** Where the run stood at a cursor of its record. */
 export interface RunNews {
   readonly cursor: number;
+  /** Null where nobody steers a run. */
+  readonly status: RunStatus | null;
+}
+
+/** Whether runs can be started here, and where the one stands that is shown. */
+export interface Standing {
+  readonly canStart: boolean;
   /** Null where nobody steers a run. */
   readonly status: RunStatus | null;
 }
@@ -37,6 +44,18 @@ export class LessonGateway {
     return this.read("/studio/api/run");
   }
 
+  /** Where things stand; before a tab's first run there is none, and one can be started. */
+  async standing(): Promise<Standing> {
+    try {
+      const { can, status } = await this.run();
+      return { canStart: can.start, status };
+    } catch (thrown) {
+      if (!(thrown instanceof LeydenError) || thrown.code !== "404") throw thrown;
+      const { choices } = await this.read<{ choices: ExperimentChoice[] }>("/studio/api/choices");
+      return { canStart: choices.length > 0, status: (await this.news(noNews, 0)).status };
+    }
+  }
+
   /** What is other than what is known: at once, or when something happens, at the latest after `seconds`. */
   async news({ cursor, status }: RunNews, seconds: number): Promise<RunNews> {
     const known = `known=${knownStatus(status)}`;
@@ -46,7 +65,7 @@ export class LessonGateway {
       if (!(thrown instanceof LeydenError) || thrown.code !== "store_closed") throw thrown;
       // The tab has closed what the last run left, and the next one is still being opened: its status is there already.
       await new Promise((resolve) => setTimeout(resolve, betweenRunsMs));
-      return { cursor: noNews.cursor, status: (await this.run()).status };
+      return { cursor: noNews.cursor, status: (await this.standing()).status };
     }
   }
 

@@ -102,9 +102,9 @@ export class LessonSession {
     this.isLooking = true;
     try {
       await this.restore();
-      const { can, status } = await this.gateway.run();
-      this.change({ canStart: can.start });
-      if (can.start && status !== null) await this.join(status);
+      const { canStart, status } = await this.gateway.standing();
+      this.change({ canStart });
+      if (canStart && status !== null) await this.join(status);
     } catch (thrown) {
       this.fail("", faultOf(thrown));
     }
