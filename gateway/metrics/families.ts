@@ -52,11 +52,55 @@ export function gatewayFamilies(pause: PauseState, responses: ReadonlyMap<number
   ];
 }
 
-/** The numbers of a training run's last update, each a gauge under its name of metrics.jsonl. */
+/** A number of metrics.jsonl as a sample: those of one policy of several stand under "policy/NAME/…". */
+interface RunSample {
+  /** As in metrics.jsonl. */
+  readonly name: string;
+  readonly family: string;
+  readonly help: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+function runSample(name: string, value: number): RunSample {
+  const [, policy, own] = /^policy\/([^/]+)\/(.+)$/.exec(name) ?? [];
+  if (policy === undefined || own === undefined) {
+    const help = `${name} of the last update, as in metrics.jsonl.`;
+    return { name, family: `leyden_run_${metricName(name)}`, help, labels: {}, value };
+  }
+  const help = `${own} of the last update of a policy, as in metrics.jsonl.`;
+  return { name, family: `leyden_run_policy_${metricName(own)}`, help, labels: { policy }, value };
+}
+
+/**
+ * Samples of one family by their labels. Names that the format makes the same, such as a-b and a_b, would be one series:
+ * each then says which it is.
+ */
+function told(samples: readonly RunSample[]): MetricFamily["samples"] {
+  const series = ({ labels }: RunSample): string => JSON.stringify(labels);
+  const times = new Map<string, number>();
+  for (const sample of samples) times.set(series(sample), (times.get(series(sample)) ?? 0) + 1);
+  return samples.map((sample) => {
+    const { name, labels, value } = sample;
+    return { labels: times.get(series(sample)) === 1 ? labels : { ...labels, name }, value };
+  });
+}
+
+/**
+ * The numbers of a training run's last update, each a gauge under its name of metrics.jsonl; those of several policies
+ * are one gauge with the policy as its label.
+ */
 export function runFamilies(line: Readonly<Record<string, number | string | null>>): MetricFamily[] {
-  return Object.entries(line).flatMap(([name, value]) =>
-    typeof value === "number"
-      ? [gauge(`leyden_run_${metricName(name)}`, `${name} of the last update, as in metrics.jsonl.`, value)]
-      : [],
-  );
+  const families = new Map<string, RunSample[]>();
+  for (const [name, value] of Object.entries(line)) {
+    if (typeof value !== "number") continue;
+    const sample = runSample(name, value);
+    families.set(sample.family, [...(families.get(sample.family) ?? []), sample]);
+  }
+  return [...families].map(([name, samples]) => ({
+    name,
+    help: (samples[0] as RunSample).help,
+    type: "gauge",
+    samples: told(samples),
+  }));
 }

@@ -9,18 +9,19 @@ import {
 import { rejectionKinds } from "../rl/correction/rejection.ts";
 import { type Normalisation, rowWeights } from "../rl/normalisation.ts";
 import type { RolloutSettings } from "../schema/experiment.ts";
-import type { TrainConfig } from "../schema/train_config.ts";
+import type { Rejection, TrainConfig } from "../schema/train_config.ts";
 
 /** What only rollouts would bring to light otherwise, after minutes of work. @throws ConfigError */
 export function checkObjective(train: TrainConfig): void {
   checkAdvantage(train);
   checkPolicies(train);
   rowWeights([], train.normalisation as Normalisation, train.normalisationLength);
-  const bad = train.rejections.find(({ kind }) => !(rejectionKinds as readonly string[]).includes(kind));
-  if (bad !== undefined) {
-    throw new ConfigError(`train.rejections names the statistic "${bad.kind}", which does not exist.`, {
-      do: `Use one of ${rejectionKinds.join(", ")}.`,
-    });
+  for (const rejection of train.rejections) checkRejection(rejection);
+  if (train.dualClip > 0 && train.dualClip <= 1) {
+    throw new ConfigError(
+      `train.dualClip is ${train.dualClip}; a bound of at most 1 times the advantage stops the gradient of ratios near 1.`,
+      { do: "Give a bound above 1, such as 3, or 0 for none." },
+    );
   }
   if (train.loss === "dro" && train.correction !== "none") {
     throw new ConfigError(`train.correction is ${train.correction}; dro has a term that its weights do not reach.`, {
@@ -33,6 +34,28 @@ export function checkObjective(train: TrainConfig): void {
       { do: "Give bounds that some weight can lie between." },
     );
   }
+}
+
+/** Some token must be able to pass; the bounds of k1 are ratios, where `lower` is 1 / upper by default. */
+function checkRejection({ kind, upper, lower }: Rejection): void {
+  if (!(rejectionKinds as readonly string[]).includes(kind)) {
+    throw new ConfigError(`train.rejections names the statistic "${kind}", which does not exist.`, {
+      do: `Use one of ${rejectionKinds.join(", ")}.`,
+    });
+  }
+  if (!kind.endsWith("_k1")) {
+    if (lower === undefined) return;
+    throw new ConfigError(`train.rejections gives ${kind} the lower bound ${lower}; only k1 has one.`, {
+      do: "Leave lower out.",
+    });
+  }
+  const least = lower ?? 1 / upper;
+  if (least <= upper) return;
+  const from = lower === undefined ? " (1 / upper, by default)" : "";
+  throw new ConfigError(
+    `train.rejections bounds ${kind} below by ${least}${from}, above its upper bound ${upper}: nothing would be kept.`,
+    { do: "Give bounds that some ratio can lie between, such as an upper bound above 1." },
+  );
 }
 
 /** Several policies are adapters over one frozen model. */

@@ -2,8 +2,8 @@ import { ConfigError, FormatError } from "../core/errors.ts";
 import { didYouMean } from "../core/nearest.ts";
 import { type ExperimentConfig, type ExperimentInput, experimentSchema } from "../schema/experiment.ts";
 import type { Files } from "../schema/files.ts";
-import { checkCompletions } from "./check_completions.ts";
 import { checkAgent, checkObjective } from "./check_objective.ts";
+import { checkUnused } from "./unused_settings.ts";
 
 /** A configuration with the editor's help; returns it unchanged. */
 export function defineExperiment(config: ExperimentInput): ExperimentInput {
@@ -62,14 +62,15 @@ export function parseShape(input: unknown): ExperimentConfig {
 }
 
 /**
- * Checks a configuration that is to be run, and fills in defaults.
+ * Checks a configuration that is to be run, and fills in defaults. `recorded`: that of the run which is to go on, whose
+ * own values are not held against it where they would be ignored.
  * @throws ConfigError as parseShape, and on settings that contradict each other or would be ignored.
  */
-export function parseConfig(input: unknown): ExperimentConfig {
+export function parseConfig(input: unknown, recorded: ExperimentConfig | null = null): ExperimentConfig {
   const config = parseShape(input);
   checkObjective(config.train);
   checkAgent(config.rollout);
-  checkCompletions(config);
+  checkUnused(config, recorded);
   const { mode, activeGroups } = config.schedule;
   if (mode !== "sync" && activeGroups <= config.train.tasksPerUpdate) {
     throw new ConfigError(

@@ -49,7 +49,7 @@ export interface TrainConfig {
    */
   clipLow: number | "auto";
   clipHigh: number | "auto";
-  /** PPO's bound for negative advantages; 0 turns it off. */
+  /** PPO's bound for negative advantages, above 1; 0 turns it off. */
   dualClip: number;
   /** Weight of the KL to the base model (model.path) and its estimator; 0 turns it off. */
   klCoef: number;

@@ -3,6 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { createApp } from "../../gateway/app.ts";
 import { exposition, metricName } from "../../gateway/metrics/exposition.ts";
+import { runFamilies } from "../../gateway/metrics/families.ts";
 import { systemClock, systemEntropy } from "../../src/platform/clock.ts";
 import { MemoryStore } from "../../src/store/memory_store.ts";
 import { AppClient } from "./app_client.ts";
@@ -42,6 +43,36 @@ describe("exposition", () => {
   it("makes names that the format allows", () => {
     expect(metricName("timing_s/update_actor")).toBe("timing_s_update_actor");
     expect(metricName("2nd metric")).toBe("_2nd_metric");
+  });
+});
+
+describe("a run's numbers", () => {
+  const lines = (line: Record<string, number>): string[] =>
+    exposition(runFamilies(line))
+      .split("\n")
+      .filter((text) => text !== "");
+
+  it("are one family for all policies, whose names a label tells apart", () => {
+    expect(lines({ "policy/a-b/training/reward": 1, "training/reward": 3, "policy/a_b/training/reward": 2 })).toEqual([
+      "# HELP leyden_run_policy_training_reward training/reward of the last update of a policy, as in metrics.jsonl.",
+      "# TYPE leyden_run_policy_training_reward gauge",
+      'leyden_run_policy_training_reward{policy="a-b"} 1',
+      'leyden_run_policy_training_reward{policy="a_b"} 2',
+      "# HELP leyden_run_training_reward training/reward of the last update, as in metrics.jsonl.",
+      "# TYPE leyden_run_training_reward gauge",
+      "leyden_run_training_reward 3",
+    ]);
+  });
+
+  it("are one family where the format makes their names the same, each series by its own name", () => {
+    const found = lines({ "a/b": 1, a_b: 2, "policy/x/y/z": 3, "policy/x/y_z": 4 });
+    expect(found.filter((text) => text.startsWith("# TYPE"))).toHaveLength(2);
+    expect(found.filter((text) => !text.startsWith("#"))).toEqual([
+      'leyden_run_a_b{name="a/b"} 1',
+      'leyden_run_a_b{name="a_b"} 2',
+      'leyden_run_policy_y_z{policy="x",name="policy/x/y/z"} 3',
+      'leyden_run_policy_y_z{policy="x",name="policy/x/y_z"} 4',
+    ]);
   });
 });
 

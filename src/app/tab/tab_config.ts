@@ -44,7 +44,7 @@ export function tabConfig(
   const asked = Object.entries(overrides);
   const setBack = asked.filter(isSetBack).map(([path]) => path);
   const given = asked.filter((entry) => !isSetBack(entry)).map(([path, value]) => `${path}=${JSON.stringify(value)}`);
-  const config = parseConfig(withOverrides(withOwnValues(base, experiment.config, setBack), given));
+  const config = parseConfig(withOverrides(withOwnValues(base, experiment.config, setBack), given), kept);
   if (reward === "") return config;
   const edited = { reward: "grader" as const, grader: editedRewardName, graderOptions: { source: reward } };
   return { ...config, rollout: { ...config.rollout, ...edited } };
