@@ -1,6 +1,6 @@
 import { asLeydenError, ConfigError } from "../core/errors.ts";
 import type { RolloutHooks } from "../rollout/hooks.ts";
-import type { CompletionTask } from "../schema/completion.ts";
+import type { CompletionReply, CompletionTask } from "../schema/completion.ts";
 import type { Dataset, TaskRow, TaskStream } from "../schema/task.ts";
 
 /** Imports a module by its path in a configuration. @throws ConfigError when it is not there, has a fault or throws */
@@ -53,7 +53,7 @@ function called(place: string, body: () => unknown): unknown {
     return body();
   } catch (cause) {
     if (cause instanceof ConfigError) throw cause;
-    throw new ConfigError(`${place} threw: ${asLeydenError(cause).message}`, { do: "Correct the dataset.", cause });
+    throw new ConfigError(`${place} threw: ${asLeydenError(cause).message}`, { do: "Correct the module.", cause });
   }
 }
 
@@ -71,6 +71,29 @@ export async function loadHooks(load: ModuleLoader, path: string): Promise<Rollo
   return path === "" ? {} : ((await exported(load, path, "hooks")) as RolloutHooks);
 }
 
+/** What a completion module's reward function returns. @throws ConfigError when that is of another kind */
+function rewardOf(path: string, { tokens }: CompletionReply, body: () => unknown): number | readonly number[] {
+  const given = called(`reward of ${path}`, body);
+  if (typeof given === "number") return given;
+  const fault = (what: string): ConfigError =>
+    new ConfigError(`reward of ${path} returned ${what}.`, {
+      do: "Return a number, or an array of one number per token.",
+    });
+  if (!Array.isArray(given)) throw fault(`${shown(given)}, which is no number`);
+  const bad = given.findIndex((value) => typeof value !== "number");
+  if (bad >= 0) throw fault(`an array whose item ${bad} is ${shown(given[bad])}, which is no number`);
+  if (given.length === tokens.length || tokens.length === 0) return given;
+  throw fault(`${given.length} numbers for a reply of ${tokens.length} tokens`);
+}
+
+/** A value as an error shows it. */
+function shown(value: unknown): string {
+  if (typeof value === "string") return JSON.stringify(value.length <= 80 ? value : `${value.slice(0, 79)}…`);
+  if (value instanceof Promise) return "a promise";
+  const isPlain = value === null || (typeof value !== "object" && typeof value !== "function");
+  return isPlain ? String(value) : `a value of type ${typeof value}`;
+}
+
 /** The completion task of an experiment. @throws ConfigError when the module exports none or one that lacks a part */
 export async function loadCompletion(load: ModuleLoader, path: string): Promise<CompletionTask> {
   const task = (await exported(load, path, "completion")) as Partial<CompletionTask> | null;
@@ -78,8 +101,14 @@ export async function loadCompletion(load: ModuleLoader, path: string): Promise<
   if (typeof prompt === "function" && typeof reward === "function" && Number.isInteger(maxTokens) && maxTokens > 0) {
     return {
       maxTokens,
-      prompt: (input) => called(`prompt of ${path}`, () => prompt.call(task, input)) as string,
-      reward: (reply) => called(`reward of ${path}`, () => reward.call(task, reply)) as number | number[],
+      prompt: (input) => {
+        const text: unknown = called(`prompt of ${path}`, () => prompt.call(task, input));
+        if (typeof text === "string") return text;
+        throw new ConfigError(`prompt of ${path} returned ${shown(text)}, which is no text.`, {
+          do: "Return what the policy is asked.",
+        });
+      },
+      reward: (reply) => rewardOf(path, reply, () => reward.call(task, reply)),
     };
   }
   throw new ConfigError(`The completion of ${path} lacks maxTokens, prompt or reward.`, {

@@ -2,6 +2,7 @@ import { deriveKey, type RngKey } from "../core/rng.ts";
 import type { CallRecord, GroupRecord, RolloutRecord } from "../rl/batch/batch_input.ts";
 import type { CompletionReply, CompletionTask } from "../schema/completion.ts";
 import type { Engine, GenerateResult } from "../schema/engine.ts";
+import { isReward } from "../schema/reward.ts";
 import type { TaskRow } from "../schema/task.ts";
 import type { ChatCodec } from "../text/chat_format.ts";
 
@@ -17,11 +18,17 @@ export interface CompletionDeps {
   readonly key: RngKey;
 }
 
-function rewardsOf(task: CompletionTask, reply: CompletionReply, count: number): { total: number; each?: number[] } {
+/** What a reply earned, by its tokens where the task tells; no reward where a number is none that a reward can be. */
+function earnedBy(
+  task: CompletionTask,
+  reply: CompletionReply,
+  count: number,
+): { reward: number | null; each?: number[] } {
   const given = task.reward(reply);
-  if (typeof given === "number") return { total: given };
+  if (typeof given === "number") return { reward: isReward(given) ? given : null };
   const each = Array.from({ length: count }, (_, t) => given[t] ?? 0);
-  return { total: each.reduce((a, b) => a + b, 0), each };
+  const reward = each.reduce((a, b) => a + b, 0);
+  return each.every(isReward) && isReward(reward) ? { reward, each } : { reward: null };
 }
 
 /** Draws one reply and judges it. Its name alone decides its draws. */
@@ -38,7 +45,7 @@ async function completion(deps: CompletionDeps, id: string, row: TaskRow): Promi
     stopIds: codec.stopIds,
     stopStrings: [],
   });
-  const { total, each } = rewardsOf(task, replyOf(deps, row, result), result.ids.length);
+  const { reward, each } = earnedBy(task, replyOf(deps, row, result), result.ids.length);
   const call: CallRecord = {
     id: `${id}-call`,
     key: id,
@@ -50,7 +57,7 @@ async function completion(deps: CompletionDeps, id: string, row: TaskRow): Promi
     ...(result.finishReason === "length" ? { cutOff: true } : {}),
     ...(each === undefined ? {} : { tokenRewards: each }),
   };
-  return { id, attempt: "0", status: "succeeded", reward: total, calls: [call] };
+  return { id, attempt: "0", status: "succeeded", reward, calls: [call] };
 }
 
 function replyOf({ tokenText }: CompletionDeps, task: TaskRow, { ids, finishReason }: GenerateResult): CompletionReply {

@@ -1,4 +1,5 @@
 import type { RolloutRecord, CallRecord as TrainedCall } from "../rl/batch/batch_input.ts";
+import { isReward } from "../schema/reward.ts";
 import { eventTypes, type RolloutEvent } from "../schema/wire.ts";
 
 /** What the reward events of an attempt give out. */
@@ -10,14 +11,10 @@ export interface Earned {
   readonly calls: ReadonlyMap<string, Pick<TrainedCall, "reward" | "tokenRewards">>;
 }
 
-function isNumber(value: unknown): value is number {
-  return typeof value === "number" && Number.isFinite(value);
-}
-
 /**
  * Rewards by whom they name: `{"value": 1}` is the rollout's, the last one wins; `{"value": 1, "agent": "coder"}` that
  * agent's, the last one wins; `{"value": 0.5, "call_id": "…"}` that call's, they add up; `{"token_values": […],
- * "call_id": "…"}` one per token the call drew. Values that are no finite numbers count as absent.
+ * "call_id": "…"}` one per token the call drew. Values that no reward can have (isReward) count as absent.
  */
 export function earnedBy(events: readonly RolloutEvent[]): Earned {
   const agentRewards: Record<string, number> = {};
@@ -28,12 +25,12 @@ export function earnedBy(events: readonly RolloutEvent[]): Earned {
     const { value, agent, call_id: call, token_values: tokens } = data as Record<string, unknown>;
     if (typeof call === "string") {
       const before = calls.get(call) ?? {};
-      const added = isNumber(value) ? { reward: (before.reward ?? 0) + value } : {};
-      const each = Array.isArray(tokens) ? { tokenRewards: tokens.map((v) => (isNumber(v) ? v : 0)) } : {};
+      const added = isReward(value) ? { reward: (before.reward ?? 0) + value } : {};
+      const each = Array.isArray(tokens) ? { tokenRewards: tokens.map((v) => (isReward(v) ? v : 0)) } : {};
       calls.set(call, { ...before, ...added, ...each });
     } else if (typeof agent === "string") {
-      if (isNumber(value)) agentRewards[agent] = value;
-    } else reward = isNumber(value) ? value : null;
+      if (isReward(value)) agentRewards[agent] = value;
+    } else reward = isReward(value) ? value : null;
   }
   return { reward, agentRewards, calls };
 }
@@ -54,11 +51,11 @@ export function withEarned(rollout: Omit<RolloutRecord, "reward">, earned: Earne
   };
 }
 
-/** Sum of what all calls earned. */
-function total({ calls }: Earned): number {
+/** Sum of what all calls earned; null where that is more than a reward can be. */
+function total({ calls }: Earned): number | null {
   let sum = 0;
   for (const { reward = 0, tokenRewards = [] } of calls.values()) {
     sum += reward + Array.from(tokenRewards).reduce((a, b) => a + b, 0);
   }
-  return sum;
+  return isReward(sum) ? sum : null;
 }

@@ -1,5 +1,6 @@
 import { asLeydenError } from "../core/errors.ts";
 import type { Grade, GradeTools } from "../schema/grader.ts";
+import { isReward, largestReward } from "../schema/reward.ts";
 import { dataIdOf } from "../schema/rollout.ts";
 import type { TaskRow } from "../schema/task.ts";
 import { type EventCreate, eventTypes, type RewardSource, type Rollout, type RolloutEvent } from "../schema/wire.ts";
@@ -120,8 +121,12 @@ export class Settler {
       if (thrown instanceof GraderError) throw thrown;
       throw new GraderError(grader.name, `it threw "${asLeydenError(thrown).message}".`, "Correct the grader.", thrown);
     });
-    if (Number.isFinite(grade.value)) return grade;
-    throw new GraderError(grader.name, `it returned ${grade.value} as a reward.`, "Return a finite number.");
+    if (isReward(grade.value)) return grade;
+    throw new GraderError(
+      grader.name,
+      `it returned ${grade.value} as a reward.`,
+      `Return a finite number, ${largestReward} in size at most.`,
+    );
   }
 
   private async runHook(

@@ -1,4 +1,5 @@
 import type { TranscriptCall } from "../schema/grader.ts";
+import { isReward } from "../schema/reward.ts";
 import type { FailedCall } from "../schema/rollout_client.ts";
 import { eventTypes, type RolloutEvent } from "../schema/wire.ts";
 import type { ModelRequestData } from "../schema/wire_proxy.ts";
@@ -77,8 +78,8 @@ export function lastCallStatus(events: readonly RolloutEvent[], failed: readonly
   return toCall(recorded).httpStatus;
 }
 
-/** Value of the last reward event that counts; null when there is none or it is not a number. */
+/** Value of the last reward event that counts; null when there is none or it is nothing that a reward can be. */
 export function lastReward(events: readonly RolloutEvent[]): number | null {
   const value = events.findLast((event) => event.event_type === eventTypes.reward)?.data.value;
-  return typeof value === "number" ? value : null;
+  return isReward(value) ? value : null;
 }

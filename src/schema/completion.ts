@@ -17,6 +17,6 @@ export interface CompletionTask {
   readonly maxTokens: number;
   /** What the policy is asked, as the user's message. */
   prompt(input: TaskRow["input"]): string;
-  /** The reply's reward, or one per token; their sum is then the reply's. */
+  /** The reply's reward, or one per token; their sum is then the reply's. With a NaN or infinity it has no reward. */
   reward(reply: CompletionReply): number | readonly number[];
 }

@@ -1,4 +1,5 @@
 /** How events become a rollout's line in tables: every store folds them the same way. */
+import { isReward } from "../schema/reward.ts";
 import { dataIdOf } from "../schema/rollout.ts";
 import type { RolloutSummary } from "../schema/rollout_summary.ts";
 import type { CallFailure, CallRecord } from "../schema/store.ts";
@@ -97,10 +98,6 @@ export function foldFailure(before: FoldedSummary, failure: CallFailure, named: 
   return { ...folded, line: { ...folded.line, failures: folded.line.failures + 1 } };
 }
 
-function isNumber(value: unknown): value is number {
-  return typeof value === "number" && Number.isFinite(value);
-}
-
 /** After a posted event. Rewards that name an agent are that agent's and leave the line as it is. */
 export function foldEvent(before: FoldedSummary, event: RolloutEvent, named: string | null): FoldedSummary {
   const folded = meeting(before, event.attempt_id, named);
@@ -109,17 +106,17 @@ export function foldEvent(before: FoldedSummary, event: RolloutEvent, named: str
   const { value, agent, call_id: call, token_values: tokens } = event.data;
   if (typeof call === "string") {
     const known = folded.ofCalls?.[call] ?? { own: 0, tokens: 0 };
-    const own = known.own + (isNumber(value) ? value : 0);
-    const each = Array.isArray(tokens) ? tokens.reduce<number>((a, b) => a + (isNumber(b) ? b : 0), 0) : known.tokens;
+    const own = known.own + (isReward(value) ? value : 0);
+    const each = Array.isArray(tokens) ? tokens.reduce<number>((a, b) => a + (isReward(b) ? b : 0), 0) : known.tokens;
     return withReward({ ...folded, ofCalls: { ...folded.ofCalls, [call]: { own, tokens: each } } });
   }
   if (typeof agent === "string") return folded;
-  return withReward({ ...folded, whole: isNumber(value) ? value : null });
+  return withReward({ ...folded, whole: isReward(value) ? value : null });
 }
 
 /** The rollout's own reward, else what its calls earned. */
 function withReward(folded: FoldedSummary): FoldedSummary {
   const ofCalls = Object.values(folded.ofCalls ?? {});
   const summed = ofCalls.length === 0 ? null : ofCalls.reduce((sum, { own, tokens }) => sum + own + tokens, 0);
-  return { ...folded, line: { ...folded.line, reward: folded.whole ?? summed } };
+  return { ...folded, line: { ...folded.line, reward: folded.whole ?? (isReward(summed) ? summed : null) } };
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { pathFrom } from "../../src/app/config_paths.ts";
 import { importModule } from "../../src/app/load_config.ts";
-import { loadDataset, loadHooks } from "../../src/app/load_modules.ts";
+import { loadCompletion, loadDataset, loadHooks } from "../../src/app/load_modules.ts";
 import { nodeFiles } from "../../src/platform/node_files.ts";
 
 let folder = "";
@@ -68,5 +68,58 @@ describe("loadDataset", () => {
     expect(() => none.train(2)).toThrow(/train\(2\) of m\d+\.mjs returned no TaskStream/);
     const early = await dataset("export const dataset = { heldOut: [], train() { throw new Error('no seed'); } };");
     expect(() => early.train(2)).toThrow(/train\(2\) of m\d+\.mjs threw: no seed/);
+  });
+});
+
+describe("loadCompletion", () => {
+  const reply = { task: { id: "a", input: {}, hidden: {} }, text: "x", tokens: ["x", "<end>"], stopped: true };
+
+  /** Loads a module whose prompt and reward functions have these texts. */
+  async function completion(reward: string, prompt = '() => "p"'): ReturnType<typeof loadCompletion> {
+    const name = `m${modules++}.mjs`;
+    const text = `export const completion = { maxTokens: 2, prompt: ${prompt}, reward: ${reward} };`;
+    await writeFile(join(folder, name), text);
+    return loadCompletion(load, name);
+  }
+
+  it("passes on numbers, and one per token, be they such as count as no reward", async () => {
+    for (const [text, value] of [
+      ["0.5", 0.5],
+      ["NaN", Number.NaN],
+      ["[0, 1]", [0, 1]],
+      ["[NaN, 1]", [Number.NaN, 1]],
+    ] as const) {
+      expect((await completion(`() => (${text})`)).reward(reply)).toEqual(value);
+    }
+  });
+
+  it("names the module whose functions throw or return something else", async () => {
+    for (const [text, what] of [
+      ['"0.5"', '"0.5", which is no number'],
+      ["undefined", "undefined, which is no number"],
+      ["Promise.resolve(1)", "a promise, which is no number"],
+      ["({ value: 1 })", "a value of type object, which is no number"],
+      ['[1, "1"]', 'an array whose item 1 is "1", which is no number'],
+      ["[1]", "1 numbers for a reply of 2 tokens"],
+    ]) {
+      const task = await completion(`() => (${text})`);
+      const found = (() => {
+        try {
+          return task.reward(reply);
+        } catch (error) {
+          return error as { code: string; message: string; do: string };
+        }
+      })();
+      expect(found).toMatchObject({
+        code: "config",
+        message: expect.stringMatching(/^reward of m\d+\.mjs returned /),
+        do: "Return a number, or an array of one number per token.",
+      });
+      expect((found as { message: string }).message.replace(/^.* returned /, "")).toBe(`${what}.`);
+    }
+    const thrower = await completion('() => { throw new Error("no key"); }');
+    expect(() => thrower.reward(reply)).toThrow(/^reward of m\d+\.mjs threw: no key$/);
+    const silent = await completion("() => 1", "() => {}");
+    expect(() => silent.prompt({})).toThrow(/^prompt of m\d+\.mjs returned undefined, which is no text\.$/);
   });
 });

@@ -21,8 +21,14 @@ interface Rig {
   trained: TrainRow[];
 }
 
-/** Replies are two tokens, the second the stop; task 1 is solved by every other reply, task n earns n otherwise. */
-function rig(train: Partial<TrainConfig>, state: RunState = fresh, weights = "w"): Rig {
+/** Task 1 is solved by every other reply, task n earns n otherwise. */
+function solved({ task, text }: CompletionReply): number | number[] {
+  if (task.input.n === 1) return text === "4" ? [0.5, 0.5] : [0, 0];
+  return task.input.n as number;
+}
+
+/** Replies are two tokens, the second the stop; `judge` rewards them. */
+function rig(train: Partial<TrainConfig>, state: RunState = fresh, weights = "w", judge = solved): Rig {
   const config = parseConfig({
     ...{ model: { path: "m" }, task: { dataset: "d" }, rollout: { completion: "c" }, eval: { every: 2 } },
     train: { updates: 2, tasksPerUpdate: 2, groupSize: 2, ...train },
@@ -58,10 +64,9 @@ function rig(train: Partial<TrainConfig>, state: RunState = fresh, weights = "w"
   };
   const row = (i: number) => ({ id: `t${i}`, input: { n: i }, hidden: {} });
   const codec = { stopIds: [1], encodeRequest: () => ({ ids: Int32Array.of(2, 3) }) } as never;
-  const reward = ({ task, tokens, text, stopped }: CompletionReply): number | number[] => {
-    expect([text.length, tokens.length, stopped]).toEqual([1, 2, true]);
-    if (task.input.n === 1) return text === "4" ? [0.5, 0.5] : [0, 0];
-    return task.input.n as number;
+  const reward = (reply: CompletionReply): number | number[] => {
+    expect([reply.text.length, reply.tokens.length, reply.stopped]).toEqual([1, 2, true]);
+    return judge(reply);
   };
   const loop = new CompletionLoop(
     {
@@ -102,6 +107,20 @@ describe("training on completions", () => {
     await again.loop.run();
     expect(again.generated.map((g) => g.key)).toEqual(one.generated.map((g) => g.key));
     expect(new Set(one.generated.map((g) => String(g.key))).size).toBe(one.generated.length);
+  });
+
+  it("takes a reply with a reward that cannot be trained as one without, and trains the others", async () => {
+    for (const bad of [Number.NaN, -1e308, [0.5, Number.NaN], [Number.POSITIVE_INFINITY, 0], [9e11, 9e11]]) {
+      const judge = ({ task, text }: CompletionReply): number | number[] =>
+        task.input.n === 0 ? bad : text === "4" ? 1 : 0;
+      const one = rig({ advantage: "returns", advantageOptions: { whiten: 0 }, updates: 1 }, fresh, "w", judge);
+      await one.loop.run();
+      expect(one.lines[0]).toMatchObject({
+        ...{ "training/n_rollouts": 4, "training/n_rollouts_w_reward": 2, "training/reward": 0.25 },
+        "training/skipped": null,
+      });
+      expect(one.trained.flatMap((row) => [...row.advantage]).filter((a) => a !== 0)).toEqual([1, 1]);
+    }
   });
 
   it("replaces groups of equal rewards where asked, and says how many, but not without end", async () => {

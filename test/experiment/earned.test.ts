@@ -12,7 +12,7 @@ const bare = { id: "r", attempt: "0", status: "succeeded" as const };
 describe("rewards of an attempt", () => {
   it("the rollout's is the last one that names nobody; what is no number counts as none", () => {
     expect(earnedBy(rewards({ value: 0.25 }, { value: 1, agent: "a" }, { value: 0.75 })).reward).toBe(0.75);
-    for (const value of [true, "1", null, Number.NaN, Number.POSITIVE_INFINITY]) {
+    for (const value of [true, "1", null, Number.NaN, Number.POSITIVE_INFINITY, 1e308, -1.1e12]) {
       expect(earnedBy(rewards({ value: 1 }, { value })).reward).toBeNull();
     }
     expect(earnedBy([]).reward).toBeNull();
@@ -39,5 +39,21 @@ describe("rewards of an attempt", () => {
     ]);
     // Nobody gave the rollout's own: it is their sum.
     expect(found.reward).toBe(3.75);
+  });
+
+  it("one that is too large to train with counts as none, whoever it is given to, and so does such a sum", () => {
+    const given = [
+      { value: 1e308, agent: "a" },
+      { value: -1e308, call_id: "c1" },
+      { token_values: [1e13, 1], call_id: "c2" },
+    ];
+    const earned = earnedBy(rewards(...given, { value: 1e12, agent: "b" }));
+    expect(earned.agentRewards).toEqual({ b: 1e12 });
+    expect([...earned.calls]).toEqual([
+      ["c1", {}],
+      ["c2", { tokenRewards: [0, 1] }],
+    ]);
+    const twice = earnedBy(rewards({ value: 1e12, call_id: "c1" }, { value: 1e12, call_id: "c2" }));
+    expect(withEarned({ ...bare, calls: [] }, twice).reward).toBeNull();
   });
 });

@@ -81,6 +81,9 @@ describe("an edited reward", () => {
     expect((await grade(source)).value).toBe(1);
     expect((await fault("async () => { throw 7; }")).message).toContain("the reward function threw 7.");
     expect((await fault('() => "much"')).message).toContain('returned "much", which is no finite number.');
+    expect((await fault("() => -1e308")).message).toContain(
+      "returned -1e+308, which is more than 1000000000000 in size.",
+    );
     expect((await fault("() => NaN")).message).toContain("which is no finite number.");
     expect((await fault("() => {}")).message).toContain("returned undefined, which is no finite number.");
     expect((await fault("() => 2n")).message).toContain("returned 2n, which is no finite number.");

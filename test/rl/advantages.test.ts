@@ -188,6 +188,15 @@ describe("faults", () => {
     });
   });
 
+  it("refuses a reward that float32 cannot hold, whose differences would overflow", () => {
+    for (const reward of [1e308, -1e39]) {
+      const bad: ScoredUnit[] = [...units, { group: "h", reward, tokens: 1 }];
+      for (const estimator of ["grpo", "rloo"] as const) {
+        expect(thrown(() => estimateAdvantages(bad, { estimator })).code).toBe("reward_not_finite");
+      }
+    }
+  });
+
   it("ReMax needs a greedy reward", () => {
     const without = units.map(({ baseline: _, ...unit }) => unit);
     expect(thrown(() => estimateAdvantages(without, { estimator: "remax" })).code).toBe("missing_baseline");

@@ -71,10 +71,12 @@ describe("reward sources", () => {
     expect((await finish({ reward: "grader", grader: throwing }, "")).outcome.failure?.message).toBe(
       'Grader "mine": it threw "x is undefined". Correct the grader.',
     );
-    const nan: BoundGrader = { name: "mine", grade: async () => ({ value: Number.NaN, reason: "" }) };
-    expect((await finish({ reward: "grader", grader: nan }, "")).outcome.failure?.message).toBe(
-      'Grader "mine": it returned NaN as a reward. Return a finite number.',
-    );
+    for (const value of [Number.NaN, -1e308]) {
+      const grader: BoundGrader = { name: "mine", grade: async () => ({ value, reason: "" }) };
+      expect((await finish({ reward: "grader", grader }, "")).outcome.failure?.message).toBe(
+        `Grader "mine": it returned ${value} as a reward. Return a finite number, 1000000000000 in size at most.`,
+      );
+    }
   });
 
   it("a rollout fails when its source is a grader and there is none", async () => {

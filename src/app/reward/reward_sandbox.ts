@@ -5,6 +5,7 @@ import {
   type QuickJSHandle,
   type QuickJSRuntime,
 } from "quickjs-emscripten-core";
+import { isReward, largestReward } from "../../schema/reward.ts";
 
 /** What became of a reward function, or of one call of it. */
 export type RewardAnswer = { readonly value: number } | { readonly fault: string };
@@ -121,8 +122,9 @@ function parse(context: QuickJSContext, text: QuickJSHandle): QuickJSHandle {
 function asNumber(context: QuickJSContext, value: QuickJSHandle): RewardAnswer {
   const plain: unknown = context.dump(value);
   const number = typeof plain === "boolean" ? Number(plain) : plain;
-  if (typeof number === "number" && Number.isFinite(number)) return { value: number };
-  return { fault: `the reward function returned ${shown(plain)}, which is no finite number.` };
+  if (isReward(number)) return { value: number };
+  const why = Number.isFinite(number) ? `more than ${largestReward} in size` : "no finite number";
+  return { fault: `the reward function returned ${shown(plain)}, which is ${why}.` };
 }
 
 function shown(value: unknown): string {

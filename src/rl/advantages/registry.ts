@@ -67,7 +67,7 @@ function checkOptions({ name, defaults, choices }: AdvantageEstimator<object>, o
 
 /**
  * One advantage per unit, in order, float64.
- * @throws ConfigError on an unknown estimator or option; LeydenError "reward_not_finite" when a reward is NaN or infinite.
+ * @throws ConfigError on an unknown estimator or option; LeydenError "reward_not_finite" when a reward is no float32.
  */
 export function estimateAdvantages(units: readonly ScoredUnit[], config: AdvantageConfig): Float64Array {
   if (!Object.hasOwn(advantageEstimators, config.estimator)) {
@@ -75,7 +75,7 @@ export function estimateAdvantages(units: readonly ScoredUnit[], config: Advanta
       do: `Use one of ${Object.keys(advantageEstimators).join(", ")}.`,
     });
   }
-  const bad = units.find((u) => !Number.isFinite(u.reward));
+  const bad = units.find((u) => !Number.isFinite(Math.fround(u.reward)));
   if (bad !== undefined) {
     throw new LeydenError("reward_not_finite", `A rollout of group ${bad.group} has the reward ${bad.reward}.`, {
       do: "Make the grader return a finite number, or let the batch treat it as missing.",

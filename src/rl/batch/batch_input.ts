@@ -41,7 +41,7 @@ export interface RolloutRecord {
   /** The attempt that counts; calls of other attempts are left out. */
   attempt: string;
   status: "succeeded" | "failed" | "timed_out";
-  /** null when no grader and no agent gave one; NaN and infinities count as missing. */
+  /** null when no grader and no agent gave one; NaN and what is too large for a reward (isReward) count as missing. */
   reward: number | null;
   /** What each agent of the rollout earned, by name, where that differs from the rollout's reward. */
   agentRewards?: Readonly<Record<string, number>>;

@@ -1,4 +1,5 @@
 import type { TrainRow } from "../../schema/engine.ts";
+import { isReward } from "../../schema/reward.ts";
 import type { RowShare } from "../normalisation.ts";
 import { mean, zeroVarianceGroups } from "../reward_statistics.ts";
 import { signedMass } from "../signed_mass.ts";
@@ -21,7 +22,7 @@ function meanReward({ groups, options }: BatchFacts): number {
   const rewards = groups
     .flatMap((group) => group.rollouts)
     .sort((a, b) => (a.id < b.id ? -1 : 1))
-    .map(({ reward }) => (reward !== null && Number.isFinite(reward) ? reward : options.rewardFill));
+    .map(({ reward }) => (isReward(reward) ? reward : options.rewardFill));
   return mean(rewards);
 }
 

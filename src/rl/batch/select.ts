@@ -1,5 +1,6 @@
 import { LeydenError } from "../../core/errors.ts";
 import type { BreakReason } from "../../schema/chat.ts";
+import { isReward } from "../../schema/reward.ts";
 import { hasLogprobs, idsKey } from "../call.ts";
 import { allEqual } from "../reward_statistics.ts";
 import type { BatchOptions, CallRecord, GroupRecord, RolloutRecord } from "./batch_input.ts";
@@ -107,7 +108,7 @@ class Selector {
 
   /** The reward to train with; null leaves the rollout out. */
   private reward(rollout: RolloutRecord): number | null {
-    if (rollout.reward !== null && Number.isFinite(rollout.reward)) return rollout.reward;
+    if (isReward(rollout.reward)) return rollout.reward;
     if (this.options.missingReward === "fill") return this.options.rewardFill;
     if (this.options.missingReward === "exclude") return null;
     throw new LeydenError(
@@ -133,7 +134,7 @@ class Selector {
   /** The rollout as it takes part; null when a policy leaves it out or it has nothing to train. */
   rollout(group: GroupRecord, rollout: RolloutRecord): SelectedRollout | null {
     this.count("training/n_rollouts");
-    if (Number.isFinite(rollout.reward)) this.count("training/n_rollouts_w_reward");
+    if (isReward(rollout.reward)) this.count("training/n_rollouts_w_reward");
     const found = filterRollout(rollout, this.options);
     for (const { name } of found) this.count(name);
     const reward = found.some(({ excludes }) => excludes) ? null : this.reward(rollout);

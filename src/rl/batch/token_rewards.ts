@@ -1,3 +1,4 @@
+import { LeydenError } from "../../core/errors.ts";
 import { earnsItself } from "../credit.ts";
 import type { Batch, CallRecord } from "./batch_input.ts";
 import type { SelectedRollout } from "./select.ts";
@@ -37,9 +38,17 @@ function rewardOf({ replyIds, reward, tokenRewards }: CallRecord, token: number)
   return (tokenRewards?.[token] ?? 0) + (last ? (reward ?? 0) : 0);
 }
 
+/** @throws LeydenError "reward_not_finite" when a token's reward is no float32 */
+function requireFinite(reward: number, rollout: string): number {
+  if (Number.isFinite(Math.fround(reward))) return reward;
+  throw new LeydenError("reward_not_finite", `A token of rollout ${rollout} has the reward ${reward}.`, {
+    do: "Make what rewards it return a finite number, or leave the rollout's reward out.",
+  });
+}
+
 /**
  * What each token of every sequence earned, (N, T): the rewards of the calls where a call of the rollout has any, else
- * the rollout's reward with the last token of each of its sequences.
+ * the rollout's reward with the last token of each of its sequences. @throws LeydenError "reward_not_finite"
  */
 export function tokenRewards(
   batch: Batch,
@@ -52,7 +61,7 @@ export function tokenRewards(
   return sequences.map(({ places }) =>
     Float64Array.from(places, (place, t) => {
       const { name, rollout, token } = drawnBy(batch, place);
-      if (itself.has(rollout)) return rewardOf(calls.get(name) as CallRecord, token);
+      if (itself.has(rollout)) return requireFinite(rewardOf(calls.get(name) as CallRecord, token), rollout);
       return t === places.length - 1 ? (owners.get(rollout)?.reward ?? 0) : 0;
     }),
   );
