@@ -96,6 +96,18 @@ describe("a batch", () => {
     );
   });
 
+  it("keeps of calls with one prompt the last draw where it knows no arrival, the tenth being later than the ninth", () => {
+    const draws = Array.from({ length: 12 }, (_, n) => call([1], [2 + n], { key: `k.${n}` }));
+    const g = group("t", [rollout("a", 1, new Rng(seedKey(3)).shuffled(draws)), rollout("b", 0, [call([1], [99])])]);
+    const { rows, metrics } = buildBatch([g], { view: "rows_best_prefix" });
+    expect(rows.map((row) => [...row.target])).toEqual([[13], [99]]);
+    expect(metrics["training/n_calls_folded"]).toBe(11);
+    const arrived = buildBatch([group("t", [rollout("a", 1, [...draws].reverse())])], {
+      ...{ view: "trajectory", skipZeroAdvantage: false },
+    });
+    expect(arrived.rows.map((row) => [...row.target])).toEqual([[2]]);
+  });
+
   it("orders equal calls by their key, which a second run repeats, not by their id, which it does not", () => {
     const drawn = (ids: [string, string]): GroupRecord =>
       group("t", [

@@ -1,10 +1,10 @@
 import type { TrainRow } from "../../schema/engine.ts";
 import { isReward } from "../../schema/reward.ts";
 import type { RowShare } from "../normalisation.ts";
-import { mean, zeroVarianceGroups } from "../reward_statistics.ts";
+import { mean } from "../reward_statistics.ts";
 import { signedMass } from "../signed_mass.ts";
 import { staleness } from "../staleness.ts";
-import type { GroupRecord } from "./batch_input.ts";
+import type { GroupRecord, RowOrigin } from "./batch_input.ts";
 import type { Selection } from "./select.ts";
 import { type SequenceFacts, sequenceMetrics } from "./sequence_metrics.ts";
 import type { UnitTerms } from "./units.ts";
@@ -14,6 +14,8 @@ export interface BatchFacts extends SequenceFacts {
   groups: readonly GroupRecord[];
   selection: Selection;
   rows: readonly TrainRow[];
+  /** Parallel to `rows`. */
+  origins: readonly RowOrigin[];
   terms: readonly UnitTerms[];
 }
 
@@ -50,18 +52,26 @@ function ages({ selection, options }: BatchFacts): Record<string, number> {
   };
 }
 
+/** Groups of which every token's advantage is 0; what is left out of the compute is so for that. */
+function zeroAdvantageGroups({ rollouts, rows, origins, advantages }: BatchFacts): number {
+  const flat = new Set(rollouts.map((rollout) => rollout.group));
+  let from = 0;
+  for (const [i, { src }] of rows.entries()) {
+    const own = advantages.slice(from, from + src.length);
+    from += src.length;
+    if (own.some((advantage) => advantage !== 0)) flat.delete(origins[i]?.group ?? "");
+  }
+  return flat.size;
+}
+
 /** Numbers of a batch under the names of metrics.jsonl; always all of them, 0 where there is nothing to count. */
 export function batchMetrics(facts: BatchFacts): Record<string, number> {
   const { units, terms, rollouts, rows } = facts;
   const constrained = facts.selection.rollouts.flatMap((r) => r.calls.filter((call) => call.constrained === true));
-  const zeroGroups = zeroVarianceGroups(
-    rollouts.map((rollout) => rollout.group),
-    rollouts.map((rollout) => rollout.reward),
-  );
   return {
     "training/reward": meanReward(facts),
     "training/n_groups": new Set(rollouts.map((rollout) => rollout.group)).size,
-    "training/n_zero_adv_groups": zeroGroups.length,
+    "training/n_zero_adv_groups": zeroAdvantageGroups(facts),
     "training/n_sample": units.length,
     "training/n_sample_trained": terms.reduce((n, term) => n + (term.trained ? 1 : 0), 0),
     "training/rows_per_rollout": rollouts.length === 0 ? 0 : units.length / rollouts.length,

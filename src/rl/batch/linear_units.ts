@@ -52,7 +52,10 @@ function trainRow(row: StepRow, unit: number, terms: UnitTerms): { row: TrainRow
   return { row: out, origin };
 }
 
-/** Lays rollouts out as linear rows; calls with one prompt are folded as Agent Lightning folds them, and counted. */
+/**
+ * Lays rollouts out as linear rows. Of calls with one prompt the last is kept, as Agent Lightning does, the others are
+ * counted: the last to arrive in its own views; in the longest-prefix view, which knows no arrival, the last draw.
+ */
 export function linearLayout(
   rollouts: readonly SelectedRollout[],
   options: BatchOptions & { view: LinearViewName },

@@ -2,9 +2,9 @@ import { LeydenError } from "../../core/errors.ts";
 import type { BreakReason } from "../../schema/chat.ts";
 import { isReward } from "../../schema/reward.ts";
 import { hasLogprobs, idsKey } from "../call.ts";
-import { allEqual } from "../reward_statistics.ts";
 import type { BatchOptions, CallRecord, GroupRecord, RolloutRecord } from "./batch_input.ts";
 import { filterRollout } from "./filters.ts";
+import { rewardedAlike } from "./zero_variance.ts";
 
 /** A rollout that takes part, with the calls that can be trained. */
 export interface SelectedRollout {
@@ -33,10 +33,22 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
+/** Order of call keys: of one prompt's draws, STEM.0, STEM.1, …, that of their numbers, so that the last draw is last. */
+function compareKeys(a: string, b: string): number {
+  const [[stemA, drawA], [stemB, drawB]] = [drawOf(a), drawOf(b)];
+  return compare(stemA, stemB) || drawA - drawB || compare(a, b);
+}
+
+/** A call key without the number of its draw, and that number; 0 for one without. */
+function drawOf(key: string): [string, number] {
+  const found = /^(.*)\.(\d+)$/s.exec(key);
+  return found === null ? [key, 0] : [found[1] as string, Number(found[2])];
+}
+
 /** Order of calls that does not depend on arrival: call key; should keys repeat, the tokens. */
 function compareCalls(a: CallRecord, b: CallRecord): number {
   return (
-    compare(a.key, b.key) ||
+    compareKeys(a.key, b.key) ||
     compare(idsKey(a.promptIds), idsKey(b.promptIds)) ||
     compare(idsKey(a.replyIds), idsKey(b.replyIds)) ||
     compare(a.id, b.id)
@@ -160,8 +172,8 @@ class Selector {
         return [];
       }
     }
-    const rewards = selected.map((rollout) => rollout.reward);
-    if (this.options.zeroVariance === "keep" || selected.length < 2 || !allEqual(rewards)) return selected;
+    const { zeroVariance } = this.options;
+    if (zeroVariance === "keep" || selected.length < 2 || !rewardedAlike(selected, this.options)) return selected;
     this.count("training/n_groups_zero_variance_excluded");
     return [];
   }
