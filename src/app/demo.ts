@@ -1,4 +1,5 @@
 import { seedKey } from "../core/rng.ts";
+import type { FailureCount } from "../experiment/failures.ts";
 import type { LoopReporter } from "../experiment/loop.ts";
 import { type SuccessSummary, summarizeSuccess } from "../experiment/success.ts";
 import type { TranscriptCall } from "../schema/grader.ts";
@@ -20,7 +21,7 @@ export interface DemoRequest {
   /** A phase begins. */
   phase(text: string): void;
   /** The base model, or the trained one, has been measured. */
-  measured(summary: SuccessSummary): void;
+  measured(summary: SuccessSummary, failures: readonly FailureCount[]): void;
   progress(finished: number, total: number): void;
   say(line: string): void;
   /** The demo is stopped in its page. */
@@ -76,7 +77,7 @@ export async function runDemo(platform: HostPlatform, request: DemoRequest): Pro
     const asked = { ...request, config, configFolder: folder, modelFolder, samples: count, keepsCalls: true };
     const evaluated = await evaluateModel(platform, asked);
     const summary = summarizeSuccess(evaluated.results, seedKey(request.seed));
-    request.measured(summary);
+    request.measured(summary, evaluated.failures);
     return { ...evaluated, summary };
   };
   request.phase(`Before: the base model on the held-out tasks, each ${samples.before} times`);

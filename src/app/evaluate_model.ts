@@ -1,4 +1,6 @@
 import { evaluate, type TaskResult } from "../experiment/evaluation.ts";
+import { countFailures, type FailureCount } from "../experiment/failures.ts";
+import { nameGroup } from "../experiment/groups.ts";
 import { transcript } from "../rollout/transcript.ts";
 import type { ExperimentConfig } from "../schema/experiment.ts";
 import type { TranscriptCall } from "../schema/grader.ts";
@@ -25,6 +27,8 @@ export interface EvaluationRequest {
 export interface Evaluated {
   readonly results: readonly TaskResult[];
   readonly adapter: string;
+  /** Rollouts that failed or asked their model nothing, by cause: they count as reward 0. */
+  readonly failures: readonly FailureCount[];
   /** By task, the calls of its first sample, for a request that keeps them. */
   readonly calls: readonly (readonly TranscriptCall[])[];
 }
@@ -63,7 +67,9 @@ export async function evaluateModel(platform: HostPlatform, request: EvaluationR
     const results = await evaluate(deps, label, tasks, samples);
     const ids = request.keepsCalls === true ? tasks.map((_, i) => `${label}-t${i}-s0`) : [];
     const calls = await Promise.all(ids.map((id) => callsOf(store, id)));
-    return { results, adapter: (await engine.info()).adapter, calls };
+    const groups = tasks.map((task, i) => nameGroup(`${label}-t${i}`, task, samples));
+    const failures = await countFailures(store, groups);
+    return { results, adapter: (await engine.info()).adapter, calls, failures };
   } finally {
     await session.close();
     await platform.files.remove(logs);

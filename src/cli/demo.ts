@@ -5,7 +5,7 @@ import type { Command, CommandContext } from "./command.ts";
 import { counted } from "./counted.ts";
 import { exampleLines } from "./demo_example.ts";
 import { percent } from "./percent.ts";
-import { LiveTable } from "./progress.ts";
+import { failureLines, LiveTable } from "./progress.ts";
 
 /** `leyden demo`: an agent gets better at its task while you watch. */
 export const command: Command = {
@@ -37,7 +37,10 @@ async function demo(context: CommandContext): Promise<number> {
     stop: context.stop,
     reporter: table,
     phase: say,
-    measured: (summary) => say(`  ${successText(summary)}`),
+    measured: (summary, failures) => {
+      say(`  ${successText(summary)}`);
+      for (const line of failureLines(failures, summary.tasks * summary.k)) say(`  ${line}`);
+    },
     progress: (finished, total) => table.status(`${finished}/${total} rollouts`),
     say,
   }).finally(() => table.clear());

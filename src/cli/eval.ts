@@ -8,7 +8,7 @@ import { UsageError } from "./args.ts";
 import type { Command, CommandContext } from "./command.ts";
 import { modelFolderOf } from "./model_place.ts";
 import { percent } from "./percent.ts";
-import { LiveTable } from "./progress.ts";
+import { failureLines, LiveTable } from "./progress.ts";
 
 /** `leyden eval`: success of a model, or of two on the same tasks, on an experiment's held-out tasks. */
 export const command: Command = {
@@ -76,7 +76,7 @@ async function measure(
   const { config, folder } = await loadConfig(platform.files, args.requireText("task"), overrides);
   const { files } = platform;
   const table = new LiveTable(context);
-  const { results } = await evaluateModel(platform, {
+  const { results, failures } = await evaluateModel(platform, {
     config,
     configFolder: folder,
     modelFolder: await modelFolderOf(files, model ?? pathFrom(files, folder, config.model.path)),
@@ -88,6 +88,8 @@ async function measure(
       context.note(line);
     },
   }).finally(() => table.clear());
+  const rollouts = results.reduce((n, { rewards }) => n + rewards.length, 0);
+  for (const line of failureLines(failures, rollouts)) context.note(line);
   return { results, summary: summarizeSuccess(results, seedKey(config.seed)) };
 }
 

@@ -28,7 +28,7 @@ function skipReason(line: MetricsLine): string {
 }
 
 /** What some rollouts failed of, and how many left nothing to learn from: a line for either, without its beginning. */
-function failureLines(failures: readonly FailureCount[], total: number): string[] {
+export function failureLines(failures: readonly FailureCount[], total: number): string[] {
   const failed = failures.filter(({ code }) => code !== silentCode);
   const [silent] = failures.filter(({ code }) => code === silentCode);
   const causes = failed.map(({ code, count, message }) => `${count} × ${code}${code && ": "}${message}`);

@@ -85,10 +85,10 @@ function tellingLines(text: string): string {
 function adviceFor(rollout: Pick<Rollout, "rollout_id" | "is_train">, attemptId: string): string {
   const { openaiBaseUrl, nativeBaseUrl } = agentAccess("", rollout, attemptId, "");
   return (
-    `Its model was at OPENAI_BASE_URL (…${openaiBaseUrl}), ANTHROPIC_BASE_URL and GOOGLE_GEMINI_BASE_URL ` +
-    `(…${nativeBaseUrl}), with OPENAI_API_KEY, ANTHROPIC_API_KEY and GEMINI_API_KEY: check that the agent reads those of ` +
-    "its dialect, not an address or key of its own. Mend the agent or its command line, then pass --resume: these " +
-    "rollouts are run again."
+    "Mend the agent or its command line, then pass --resume: these rollouts are run again. Its model was at " +
+    `OPENAI_BASE_URL (…${openaiBaseUrl}), ANTHROPIC_BASE_URL and GOOGLE_GEMINI_BASE_URL (…${nativeBaseUrl}), with ` +
+    "OPENAI_API_KEY, ANTHROPIC_API_KEY and GEMINI_API_KEY: check that the agent reads those of its dialect, not an " +
+    "address or key of its own."
   );
 }
 

@@ -84,10 +84,10 @@ describe("failures of an update's rollouts", () => {
         "None of the 4 agents of update 3 called its model: agent_exit: code 1. " +
         "The first one wrote: SyntaxError: Unexpected token",
       do:
-        "Its model was at OPENAI_BASE_URL (…/r/g000000-s0/0/train/v1), ANTHROPIC_BASE_URL and GOOGLE_GEMINI_BASE_URL " +
+        "Mend the agent or its command line, then pass --resume: these rollouts are run again. Its model was at " +
+        "OPENAI_BASE_URL (…/r/g000000-s0/0/train/v1), ANTHROPIC_BASE_URL and GOOGLE_GEMINI_BASE_URL " +
         "(…/r/g000000-s0/0/train), with OPENAI_API_KEY, ANTHROPIC_API_KEY and GEMINI_API_KEY: check that the agent reads " +
-        "those of its dialect, not an address or key of its own. Mend the agent or its command line, then pass --resume: " +
-        "these rollouts are run again.",
+        "those of its dialect, not an address or key of its own.",
       exitCode: 2,
       data: { update: 3, failures: [{ code: "agent_exit", count: 4, message: "code 1." }] },
     });
