@@ -7,9 +7,9 @@ import { type ExperimentChoice, idleRun, type RunStatus } from "../../schema/run
 import type { Store } from "../../schema/store.ts";
 import { type TabExperiment, tabExperiment } from "./experiments.ts";
 import { placedConfig } from "./tab_config.ts";
+import type { TabParts } from "./tab_parts.ts";
 import { runFolderOf, storePathOf } from "./tab_places.ts";
 import type { TabRecord } from "./tab_record.ts";
-import type { TabParts } from "./tab_run.ts";
 import { openTabStore } from "./tab_run_host.ts";
 
 /** What is there of the last run when none is at work. */

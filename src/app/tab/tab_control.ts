@@ -16,11 +16,12 @@ import { checkReward } from "../reward/edited_reward.ts";
 import type { RunSteering } from "../run_steering.ts";
 import { tabChoices, tabExperiment } from "./experiments.ts";
 import { leftGateway } from "./left_gateway.ts";
-import { keptChoice, keptConfig, leftRun } from "./left_run.ts";
+import { keptChoice, keptConfig, type LeftRun, leftRun } from "./left_run.ts";
 import { tabConfig } from "./tab_config.ts";
+import type { TabParts } from "./tab_parts.ts";
 import { experimentFolder } from "./tab_places.ts";
 import { KeptRecord, keptRecord, type TabRecord } from "./tab_record.ts";
-import { replacedRun, type TabParts, TabRun, type TabWork, tabSwap, workInTab } from "./tab_run.ts";
+import { replacedRun, TabRun, type TabWork, tabSwap, workInTab } from "./tab_run.ts";
 
 /** The runs of a tab, one at a time: started, steered, looked at when they are over, and found again after a reload. */
 export class TabControl implements RunControl {
@@ -171,7 +172,7 @@ export class TabControl implements RunControl {
     const config = tabConfig(experiment, kept, overrides, reward);
     if (reward !== "") await checkReward(this.parts.platform, reward);
     const before = this.record.value;
-    await this.replacing(async () => {
+    await this.replacing({ experiment, config }, async () => {
       const record = { experiment: experiment.id, overrides, reward, isRunning: script.length === 0 };
       const gate = { ...(paused ? { isPaused: true } : {}), ...(resume ? {} : { isOpening: true }) };
       await this.record.keep({ format: 1, ...record, ...gate });
@@ -197,14 +198,14 @@ export class TabControl implements RunControl {
 
   /** Changes what is kept of the run that is shown, and shows what is there then. */
   private async replace(change: () => Promise<void>): Promise<void> {
-    await this.replacing(change);
+    await this.replacing({ experiment: null, config: null }, change);
     await this.look();
   }
 
-  /** Lets go of the run that is shown, for a change; shows what is there again when that has failed. */
-  private async replacing(change: () => Promise<void>): Promise<void> {
+  /** Lets go of the run that is shown, for a change, and shows `next` meanwhile; shows what is there again when that has failed. */
+  private async replacing(next: Pick<LeftRun, "experiment" | "config">, change: () => Promise<void>): Promise<void> {
     try {
-      await this.release();
+      await this.release(next);
       await change();
     } catch (thrown) {
       await this.look().catch((fault) => this.sayFault(asLeydenError(fault)));
@@ -256,12 +257,13 @@ export class TabControl implements RunControl {
     await this.look(run.status(), isOther);
   }
 
-  /** Lets go of the last run, and of what was shown of it. */
-  private async release(): Promise<void> {
+  /** Lets go of the last run, and of what was shown of it: its records are closed when nobody is shown them any more. */
+  private async release(next: Pick<LeftRun, "experiment" | "config">): Promise<void> {
     const { run } = this;
     this.run = null;
     await run?.close();
     await this.resting;
+    await this.parts.use(leftGateway(this.parts, this, { ...next, viewed: null }));
     await this.viewed?.close();
     this.viewed = null;
   }
@@ -273,7 +275,7 @@ export class TabControl implements RunControl {
   private async look(ended?: RunStatus, isOther = false): Promise<void> {
     const left = await leftRun(this.parts, this.record.value);
     this.viewed = left.viewed;
-    this.parts.use(leftGateway(this.parts, this, left));
+    await this.parts.use(leftGateway(this.parts, this, left));
     const { rest } = left;
     const error = ended?.error ?? null;
     if (ended === undefined || isOther) this.rest = error === null ? rest : { ...rest, phase: "failed", error };

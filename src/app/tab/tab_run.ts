@@ -1,44 +1,19 @@
-import type { GatewayApp } from "../../../gateway/app.ts";
-import type { GatewayDeps } from "../../../gateway/deps.ts";
 import { CancelledError } from "../../core/errors.ts";
 import type { LoopReporter } from "../../experiment/loop.ts";
-import { RunView } from "../../experiment/run_view.ts";
-import type { BrowserSqlite } from "../../platform/wasm_sqlite.ts";
-import type { AgentStart } from "../../schema/agent_worker.ts";
-import type { Engine } from "../../schema/engine.ts";
 import type { ExperimentConfig } from "../../schema/experiment.ts";
-import type { PageAssets } from "../../schema/page_assets.ts";
-import type { PageFiles } from "../../schema/page_files.ts";
-import type { Platform } from "../../schema/platform.ts";
 import { isOver, isStoppable, type RunControl, type RunStatus } from "../../schema/run_control.ts";
 import type { ScriptedReply } from "../../schema/script.ts";
-import type { Store } from "../../schema/store.ts";
 import { runOnHost } from "../run_on_host.ts";
 import { RunSteering } from "../run_steering.ts";
-import type { TokenBytes } from "../session/session_options.ts";
 import { AsideFolder } from "./aside_folder.ts";
 import type { TabExperiment } from "./experiments.ts";
 import { FolderSwap, unfinishedSwap } from "./folder_swap.ts";
+import { leftGateway } from "./left_gateway.ts";
 import { keepExperimentModel } from "./page_models.ts";
-import type { AgentWay } from "./tab_messages.ts";
+import { runParts } from "./run_parts.ts";
+import type { TabParts } from "./tab_parts.ts";
 import { experimentFolder, replacedFolder, runFolderOf, storePathOf } from "./tab_places.ts";
 import { checkTabStore, tabRunHost } from "./tab_run_host.ts";
-
-/** What the runs of a tab share. */
-export interface TabParts {
-  readonly platform: Platform;
-  readonly sqlite: BrowserSqlite;
-  readonly assets: PageAssets;
-  readonly page: PageFiles;
-  readonly agents: AgentWay;
-  readonly gatewayUrl: string | null;
-  /** The gateway's admin key, the same for every run of the tab. */
-  readonly key: string;
-  scriptAt(path: string): AgentStart["script"];
-  /** The gateway in use from now on. */
-  use(app: GatewayApp): void;
-  say(line: string): void;
-}
 
 /** How a tab puts what a person brings in place of what is kept. */
 export function tabSwap({ platform, sqlite }: TabParts): FolderSwap {
@@ -61,20 +36,6 @@ export interface TabRunRequest {
 }
 
 const silent: LoopReporter = { rollouts() {}, failures() {}, update() {}, validation() {} };
-
-/** What the gateway shows of a run; `control` steers the tab. */
-export function runParts(
-  { platform, page }: TabParts,
-  control: RunControl,
-  { id, title }: TabExperiment,
-  config: ExperimentConfig,
-): (store: Store, engine?: Engine, tokenBytes?: TokenBytes) => Pick<GatewayDeps, "control" | "page" | "studio"> {
-  const view = { files: platform.files, runFolder: runFolderOf(id), name: title, config };
-  return (store, _engine, tokenBytes) => {
-    const spelled = tokenBytes === undefined ? {} : { tokenBytes };
-    return { control, page, studio: new RunView({ ...view, ...spelled, store }) };
-  };
-}
 
 /**
  * What a run does: opens everything, awaits `stands`, trains to its end, keeps the model open until `lingers` resolves,
@@ -191,7 +152,8 @@ export const workInTab: TabWork = async (parts, control, request, { steering, li
   const configFolder = experimentFolder(experiment.lessonsOf ?? experiment.id);
   const runFolder = runFolderOf(experiment.id);
   await keepExperimentModel(files, assets, experiment, files.join(configFolder, "model"));
-  await runOnHost(tabRunHost({ ...parts, experiment }), {
+  const leave = (): Promise<void> => parts.use(leftGateway(parts, control, { experiment, config, viewed: null }));
+  await runOnHost(tabRunHost({ ...parts, experiment, leave }), {
     ...{ config, configFolder, runFolder, resume, key, say, script },
     signal: steering.signal,
     reporter: silent,

@@ -27,12 +27,14 @@ export interface TabRunParts {
   /** Address of the gateway behind the service worker; null: there is none. */
   readonly gatewayUrl: string | null;
   /** The gateway in use: what the page and the agents talk to from now on. */
-  use(app: GatewayApp): void;
+  use(app: GatewayApp): Promise<void>;
+  /** Puts another gateway to use; resolves when the run's has answered everything. */
+  leave(): Promise<void>;
 }
 
 /** Runs in a tab: agents are web workers, the gateway is reached through ports. */
 export function tabRunHost(parts: TabRunParts): RunHost {
-  const { platform, sqlite, experiment, use } = parts;
+  const { platform, sqlite, experiment, use, leave } = parts;
   const outer = parts.agents === "service-worker" ? parts.gatewayUrl : null;
   let app: GatewayApp | null = null;
   return {
@@ -49,8 +51,9 @@ export function tabRunHost(parts: TabRunParts): RunHost {
     openStore: (place) => openTabStore(platform, sqlite, place),
     async listen(opened, _options) {
       app = opened;
-      use(opened);
-      return { url: outer ?? innerGatewayUrl, close: async (limitMs) => void (await opened.drain(limitMs)) };
+      // The one before it reads nothing that would have to be closed.
+      void use(opened);
+      return { url: outer ?? innerGatewayUrl, close: () => leave() };
     },
     openTelemetry: async () => null,
   };

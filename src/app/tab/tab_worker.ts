@@ -1,5 +1,4 @@
 import { platform } from "#platform";
-import type { GatewayApp } from "../../../gateway/app.ts";
 import { servePort } from "../../../gateway/serve_port.ts";
 import { hex } from "../../core/clock.ts";
 import { asLeydenError } from "../../core/errors.ts";
@@ -10,29 +9,25 @@ import type { PageAssets } from "../../schema/page_assets.ts";
 import { isAtWork } from "../../schema/run_control.ts";
 import { KeptStorage } from "./kept_storage.ts";
 import { RunTransfer } from "./run_transfer.ts";
+import { ServedGateway } from "./served_gateway.ts";
 import { TabControl } from "./tab_control.ts";
 import { takeTabLock } from "./tab_lock.ts";
 import type { TabAsk, TabCalls, TabOpen, TabReport } from "./tab_messages.ts";
 import { tabPageFiles } from "./tab_page_files.ts";
-import { type TabParts, tabSwap } from "./tab_run.ts";
+import type { TabParts } from "./tab_parts.ts";
+import { tabSwap } from "./tab_run.ts";
 
 type Calls = { [M in keyof TabCalls]: (...args: TabCalls[M]["args"]) => Promise<TabCalls[M]["result"]> };
 
 const port = platform.workerPort();
 const send = (report: TabReport): void => port.post(report);
-let app: GatewayApp | null = null;
-let calls: Promise<Calls> | null = null;
-
 /** Whatever asks, the gateway in use answers. */
-const answers = {
-  fetch: (request: Request): Response | Promise<Response> =>
-    app?.fetch(request) ??
-    Response.json({ error: { code: "opening" } }, { status: 503, headers: { "retry-after": "1" } }),
-};
+const served = new ServedGateway(platform.clock);
+let calls: Promise<Calls> | null = null;
 
 port.onMessage((message) => {
   const asked = message as TabOpen | TabAsk;
-  if (asked.kind === "tab_port") servePort(answers, asked.port);
+  if (asked.kind === "tab_port") servePort(served, asked.port);
   else if (asked.kind === "tab_open") calls ??= open(asked);
   else void answer(asked.id, asked.method, asked.args);
 });
@@ -58,9 +53,7 @@ async function open({ assets, port: pagePort, continues, agents, gatewayUrl }: T
       gatewayUrl,
       key,
       scriptAt: (path) => scriptAt(assets, path),
-      use: (opened) => {
-        app = opened;
-      },
+      use: (app) => served.use(app),
       say: (line) => send({ kind: "tab_said", line }),
     };
     const control = new TabControl(parts);
@@ -69,7 +62,7 @@ async function open({ assets, port: pagePort, continues, agents, gatewayUrl }: T
       if (isAtWork(control.status().phase)) send({ kind: "tab_stood_still", ms });
     });
     await control.open();
-    servePort(answers, pagePort);
+    servePort(served, pagePort);
     send({ kind: "tab_ready", key, status: control.status() });
     if (continues) void control.goOn();
     const { sqlite } = parts;

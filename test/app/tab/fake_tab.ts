@@ -1,12 +1,15 @@
 /** A tab whose runs open no model and start no agents: an update is a checkpoint. Pages come and go over the same files. */
+import { type ServedApp, ServedGateway } from "../../../src/app/tab/served_gateway.ts";
 import { TabControl } from "../../../src/app/tab/tab_control.ts";
+import type { TabParts } from "../../../src/app/tab/tab_parts.ts";
 import { runFolderOf } from "../../../src/app/tab/tab_places.ts";
 import type { TabRecord } from "../../../src/app/tab/tab_record.ts";
-import type { TabParts, TabWork } from "../../../src/app/tab/tab_run.ts";
+import type { TabWork } from "../../../src/app/tab/tab_run.ts";
 import type { LoopReporter } from "../../../src/experiment/loop.ts";
 import { freshRunState, RunFolder } from "../../../src/experiment/run_folder.ts";
 import { systemClock, systemEntropy } from "../../../src/platform/clock.ts";
 import { memoryFiles } from "../../../src/platform/memory_files.ts";
+import { nodeSqlite } from "../../../src/platform/node_sqlite.ts";
 import type { Files } from "../../../src/schema/files.ts";
 import type { RunPhase } from "../../../src/schema/run_control.ts";
 
@@ -21,18 +24,29 @@ export class FakeTab {
   storeFault: unknown = null;
   /** Why no gateway can be put to use; null: one can. */
   useFault: unknown = null;
+  /** True: runs have records, which are empty. */
+  hasRecords = false;
   /** What was said to people. */
   readonly said: string[] = [];
   private control: TabControl | null = null;
+  private served = new ServedGateway(systemClock);
   private opening: PromiseWithResolvers<void> | null = null;
   private held: PromiseWithResolvers<void> | null = null;
 
   /** A new page; the one before is gone, whatever it was at. */
   async open(): Promise<{ control: TabControl }> {
-    const control = new TabControl(this.parts(), this.work);
+    this.served = new ServedGateway(systemClock);
+    const control = new TabControl(this.parts(this.served), this.work);
     this.control = control;
     await control.open();
     return { control };
+  }
+
+  /** Asks the page's gateway, as the studio does. */
+  ask(path: string, body?: unknown): Promise<Response> {
+    const headers = { authorization: "Bearer key", "content-type": "application/json" };
+    const init = body === undefined ? { headers } : { method: "POST", headers, body: JSON.stringify(body) };
+    return this.served.fetch(new Request(`https://gateway.invalid/studio/api/${path}`, init));
   }
 
   /** Runs do not get past their opening until the returned function is called; those of a page that has gone never do. */
@@ -138,16 +152,21 @@ export class FakeTab {
     }
   };
 
-  private parts(): TabParts {
+  private parts(served: ServedGateway): TabParts {
     const sqlite = {
-      exists: (path: string) => this.storeFault !== null && path.startsWith("/runs/"),
+      ...nodeSqlite,
+      exists: (path: string) => (this.hasRecords || this.storeFault !== null) && path.startsWith("/runs/"),
+      exportFile: () => new Uint8Array(),
+      importFile: async () => {},
       remove() {},
       reserve: async () => {
-        throw this.storeFault;
+        if (this.storeFault !== null) throw this.storeFault;
       },
+      open: () => nodeSqlite.open(":memory:"),
     };
-    const use = (): void => {
+    const use = async (app: ServedApp): Promise<void> => {
       if (this.useFault !== null) throw this.useFault;
+      await served.use(app);
     };
     const say = (line: string): void => void this.said.push(line);
     const platform = { files: this.files, clock: systemClock, entropy: systemEntropy };

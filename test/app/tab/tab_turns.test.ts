@@ -85,8 +85,10 @@ describe("what goes wrong in a tab", () => {
   it("is the import's own error, also where nothing can be shown after it", async () => {
     const tab = new FakeTab();
     const { control } = await tab.open();
-    tab.useFault = new TypeError("no gateway");
-    const place = () => Promise.reject(new TypeError("full"));
+    const place = () => {
+      tab.useFault = new TypeError("no gateway");
+      return Promise.reject(new TypeError("full"));
+    };
     await expect(control.adopt(record, place)).rejects.toThrow("full");
     expect(tab.said).toEqual([expect.stringMatching(/^no gateway /)]);
     tab.useFault = null;
