@@ -1,4 +1,5 @@
 import { CompletionLoop } from "../experiment/completion_loop.ts";
+import { requireValidation } from "../experiment/evaluation.ts";
 import type { MetricsLine, RunFolder } from "../experiment/run_folder.ts";
 import { readTokenizerFiles } from "../io/tokenizer_folder.ts";
 import type { CompletionTask } from "../schema/completion.ts";
@@ -80,6 +81,7 @@ async function openCompletions(
   const { platform } = host;
   const load: ModuleLoader = (path) => host.importModule(configFolder, path);
   const dataset = await loadDataset(load, config.task.dataset);
+  requireValidation(config, dataset);
   const task = await loadCompletion(load, config.rollout.completion);
   const store = await host.openStore("memory");
   opened.add(() => store.close());

@@ -15,7 +15,7 @@ async function configHash(config: ExperimentConfig): Promise<string> {
   return hex(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
 }
 
-/** The state to start from, the folder with its weights, and what the run goes on by. @throws ConfigError when a run is there and not resumed */
+/** The state to start from, the folder with its weights, and what the run goes on by. @throws ConfigError when a run is there and not resumed; FormatError "checkpoint_damaged" */
 export async function startingPoint(
   folder: RunFolder,
   { config, configFolder, resume, say }: Pick<RunRequest, "config" | "configFolder" | "resume" | "say">,
@@ -34,6 +34,7 @@ export async function startingPoint(
   }
   const checkpoint = await folder.latestCheckpoint();
   if (checkpoint === null) say("There is no checkpoint yet: the run starts over.");
+  else await folder.checkFiles(checkpoint);
   const kept = await readRunConfig(files, folder.path);
   const own = kept === null || checkpoint === null ? config : withKeptRange(kept, config, say);
   const isSame = kept === null && checkpoint?.state.configSha256 === configSha256;

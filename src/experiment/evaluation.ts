@@ -1,8 +1,10 @@
 import type { Clock } from "../core/clock.ts";
+import { ConfigError } from "../core/errors.ts";
 import type { GroupRecord } from "../rl/batch/batch_input.ts";
 import type { RolloutHooks } from "../rollout/hooks.ts";
+import type { ExperimentConfig } from "../schema/experiment.ts";
 import type { Store } from "../schema/store.ts";
-import type { TaskRow } from "../schema/task.ts";
+import type { Dataset, TaskRow } from "../schema/task.ts";
 import type { RolloutConfig } from "../schema/wire.ts";
 import { Completion } from "./completion.ts";
 import { nameGroup, readGroup, startGroups } from "./groups.ts";
@@ -58,6 +60,25 @@ export async function evaluate(
     deps.progress?.(finished, tasks.length * samples);
   });
   return Promise.all(groups.map(async (g) => evaluated(await readGroup(store, g, "val"))));
+}
+
+/**
+ * Ends what is to be measured where there is nothing to measure on: no reward is not a reward of 0.
+ * @throws ConfigError when the dataset holds out no tasks; `asker` is what asks for them
+ */
+export function requireHeldOut({ heldOut }: Pick<Dataset, "heldOut">, asker: string, advice: string): void {
+  if (heldOut.length > 0) return;
+  throw new ConfigError(`${asker}, but the dataset holds out no tasks: heldOut is empty.`, { do: advice });
+}
+
+/** `requireHeldOut` for a run that is to validate. @throws ConfigError */
+export function requireValidation({ eval: { every } }: Pick<ExperimentConfig, "eval">, dataset: Dataset): void {
+  if (every === 0) return;
+  requireHeldOut(
+    dataset,
+    `eval.every is ${every}`,
+    "Give heldOut tasks that are in no stream, or set eval.every to 0.",
+  );
 }
 
 /** A finished group as the evaluation of its task. */

@@ -2,6 +2,7 @@ import { FormatError } from "../core/errors.ts";
 import { attemptFolder } from "../rollout/outcome.ts";
 import type { ExperimentConfig } from "../schema/experiment.ts";
 import type { Files } from "../schema/files.ts";
+import { areHashes, type CheckpointHashes, checkHashes, hashesOf } from "./checkpoint_hashes.ts";
 import type { TaskSamplerState } from "./task_sampler.ts";
 
 /** Where a run stands at a checkpoint: with the store's events after `storeSeq`, everything that is needed to go on. */
@@ -21,6 +22,8 @@ export interface RunState {
   storeSeq: number;
   configSha256: string;
   weightsSha256: string;
+  /** Hashes of the checkpoint's files; absent in those of before there were any. */
+  files?: CheckpointHashes;
   /** What tasks are sampled by; absent where they come in the dataset's order. */
   tasks?: TaskSamplerState;
   /** The KL's coefficient that its controller has come to; absent where it is fixed. */
@@ -118,7 +121,8 @@ export class RunFolder {
     this.checkHold();
     await this.files.remove(part);
     for (const [name, bytes] of Object.entries(files)) await this.files.write(this.files.join(part, name), bytes);
-    await this.files.write(this.files.join(part, "state.json"), `${JSON.stringify(state, null, 2)}\n`);
+    const whole: RunState = { ...state, files: await hashesOf(files) };
+    await this.files.write(this.files.join(part, "state.json"), `${JSON.stringify(whole, null, 2)}\n`);
     this.checkHold();
     await this.files.remove(target);
     await this.files.rename(part, target);
@@ -156,6 +160,11 @@ export class RunFolder {
       throw damaged(folder, cause);
     }
     throw damaged(folder, undefined);
+  }
+
+  /** @throws FormatError "checkpoint_damaged" when a file of the checkpoint is not as it was saved */
+  async checkFiles({ folder, state }: Checkpoint): Promise<void> {
+    await checkHashes(this.files, folder, state.files ?? {});
   }
 
   /** True when there is a checkpoint, whole or not. */
@@ -219,6 +228,7 @@ function isRunState(value: unknown): value is RunState {
     texts.every((text) => typeof text === "string") &&
     Array.isArray(carryOver) &&
     carryOver.every(isCount) &&
+    (state.files === undefined || areHashes(state.files)) &&
     (state.startedAt === undefined || (Array.isArray(state.startedAt) && state.startedAt.every(isCount)))
   );
 }

@@ -129,4 +129,13 @@ describe("a resumed run", () => {
     expect((await withKeptSeed(memoryFiles(), request)).config).toEqual(drawn(9));
     expect(said).toHaveLength(1);
   });
+
+  it("does not go on from a checkpoint with a damaged file", async () => {
+    const files = await runWith(parseConfig(agents));
+    await files.write("/run/checkpoints/step_3/model.safetensors", new Uint8Array(2));
+    await expect(resumed(files, agents)).rejects.toMatchObject({
+      code: "checkpoint_damaged",
+      do: "Remove /run/checkpoints/step_3; the run then resumes from the checkpoint before it.",
+    });
+  });
 });

@@ -1,3 +1,4 @@
+import { requireHeldOut, requireValidation } from "../../experiment/evaluation.ts";
 import { BoundedClient } from "../../rollout/graders/bounded_client.ts";
 import type { RolloutHooks } from "../../rollout/hooks.ts";
 import type { Engine } from "../../schema/engine.ts";
@@ -39,6 +40,8 @@ async function open(host: RunHost, options: SessionOptions, opened: OpenedParts)
   const { platform } = host;
   const load: ModuleLoader = (path) => host.importModule(configFolder, path);
   const dataset = await loadDataset(load, config.task.dataset);
+  if (options.train) requireValidation(config, dataset);
+  else requireHeldOut(dataset, "Held-out tasks are asked for", "Give heldOut tasks that are in no stream.");
   const store = await host.openStore(options.store);
   opened.add(() => store.close());
   const engine = await openSessionEngine(platform, options);
