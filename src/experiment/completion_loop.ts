@@ -2,16 +2,15 @@ import type { Clock } from "../core/clock.ts";
 import { CancelledError, FormatError } from "../core/errors.ts";
 import { seedKey } from "../core/rng.ts";
 import type { GroupRecord } from "../rl/batch/batch_input.ts";
-import { allEqual } from "../rl/reward_statistics.ts";
 import type { Engine } from "../schema/engine.ts";
 import type { ExperimentConfig } from "../schema/experiment.ts";
 import type { Dataset, TaskRow } from "../schema/task.ts";
 import { nextKlCoef } from "./adaptive_kl.ts";
 import { type CompletionDeps, completionGroup } from "./completion_groups.ts";
 import { evaluated, validationMetrics } from "./evaluation.ts";
-import { replacedPerTask, rewardsOf } from "./group_runner.ts";
 import type { LoopReporter, LoopResult } from "./loop.ts";
 import { objectiveOf } from "./objective.ts";
+import { isReplaced, replacedPerTask, rewardsOf } from "./refill.ts";
 import type { MetricsLine, RunState, RunWriter } from "./run_folder.ts";
 import type { RunGate } from "./run_gate.ts";
 import { takeUpdate } from "./take_update.ts";
@@ -98,7 +97,7 @@ export class CompletionLoop {
     line["training/n_groups_replaced"] = replaced;
     if (klCoef !== 0) line["actor/kl_coef"] = klCoef;
     this.reward = line["training/reward"] as number;
-    for (const { task, rollouts } of groups) this.tasks.note(task, rewardsOf(rollouts));
+    for (const { task, rollouts } of groups) this.tasks.note(task, rewardsOf(rollouts, train.missingReward));
     const tasks = this.tasks.state([]);
     const next = nextKlCoef(train, klCoef, line, groups.length * train.groupSize);
     this.state = {
@@ -128,12 +127,10 @@ export class CompletionLoop {
       cursor += rows.length;
       const name = (i: number): string => `g${String(first + i).padStart(6, "0")}`;
       for (const group of await this.draw(rows, name, train.groupSize, train.temperature, update)) {
-        const rewards = rewardsOf(group.rollouts);
-        const dead = train.zeroVariance === "refill" && rewards.length > 1 && allEqual(rewards);
-        if (!dead || replaced >= replacedPerTask * wanted) groups.push(group);
+        if (!isReplaced(group, this.deps.config) || replaced >= replacedPerTask * wanted) groups.push(group);
         else {
           replaced++;
-          this.tasks.note(group.task, rewards);
+          this.tasks.note(group.task, rewardsOf(group.rollouts, train.missingReward));
         }
       }
     }

@@ -1,6 +1,5 @@
 import type { Clock } from "../core/clock.ts";
-import type { GroupRecord, RolloutRecord } from "../rl/batch/batch_input.ts";
-import { allEqual } from "../rl/reward_statistics.ts";
+import type { GroupRecord } from "../rl/batch/batch_input.ts";
 import type { RolloutHooks } from "../rollout/hooks.ts";
 import { GroupSchedule } from "../schedule/group_schedule.ts";
 import type { ExperimentConfig } from "../schema/experiment.ts";
@@ -10,6 +9,7 @@ import type { RolloutConfig } from "../schema/wire.ts";
 import { Completion } from "./completion.ts";
 import { type Group, nameGroup, readGroup, startGroups } from "./groups.ts";
 import { lifecycleMetrics } from "./lifecycle.ts";
+import { isReplaced, replacedPerTask, rewardsOf } from "./refill.ts";
 import type { RunState } from "./run_folder.ts";
 import { TaskSampler } from "./task_sampler.ts";
 
@@ -22,14 +22,6 @@ export interface GroupRunnerDeps {
   readonly rolloutConfig: RolloutConfig;
   readonly hooks: RolloutHooks;
   readonly signal: AbortSignal;
-}
-
-/** Groups of equal rewards that are replaced before an update, per task it takes, at most. */
-export const replacedPerTask = 4;
-
-/** Rewards of rollouts, a missing one counted as 0. */
-export function rewardsOf(rollouts: readonly RolloutRecord[]): number[] {
-  return rollouts.map(({ reward }) => reward ?? 0);
 }
 
 /** Starts the groups of a run's tasks as its schedule says, and knows which have finished. */
@@ -129,10 +121,14 @@ export class GroupRunner {
 
   /** What an update's groups earned, for the choice of later tasks; returns how many groups were replaced for it. */
   trained(groups: readonly GroupRecord[]): { replaced: number } {
-    for (const { task, rollouts } of groups) this.tasks.note(task, rewardsOf(rollouts));
+    for (const { task, rollouts } of groups) this.note(task, rollouts);
     const { replaced } = this;
     this.replaced = 0;
     return { replaced };
+  }
+
+  private note(task: string, rollouts: GroupRecord["rollouts"]): void {
+    this.tasks.note(task, rewardsOf(rollouts, this.deps.config.train.missingReward));
   }
 
   /**
@@ -143,11 +139,10 @@ export class GroupRunner {
   private async finish(group: Group): Promise<void> {
     const { config, store } = this.deps;
     if (config.train.zeroVariance === "refill" && !this.kept.has(group)) {
-      const { rollouts } = await readGroup(store, group);
-      const rewards = rewardsOf(rollouts);
-      if (rewards.length > 1 && allEqual(rewards) && this.replaced < replacedPerTask * config.train.tasksPerUpdate) {
+      const record = await readGroup(store, group);
+      if (isReplaced(record, config) && this.replaced < replacedPerTask * config.train.tasksPerUpdate) {
         this.replaced++;
-        this.tasks.note(group.task.id, rewards);
+        this.note(record.task, record.rollouts);
         this.schedule.drop(group);
         return;
       }

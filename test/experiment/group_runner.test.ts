@@ -33,7 +33,7 @@ async function runner(train: Partial<TrainConfig>): Promise<{ runner: GroupRunne
 }
 
 /** Ends a group's rollouts with these rewards. */
-async function end(store: MemoryStore, group: string, rewards: readonly number[]): Promise<void> {
+async function end(store: MemoryStore, group: string, rewards: readonly (number | null)[]): Promise<void> {
   for (const [i, value] of rewards.entries()) {
     const rolloutId = `${group}-s${i}`;
     const event = {
@@ -42,7 +42,7 @@ async function end(store: MemoryStore, group: string, rewards: readonly number[]
     };
     await store.append([
       { type: "rollout_patched", rolloutId, patch: { state: "running", last_attempt_id: "0" }, at: 0 },
-      { type: "event_posted", event: event as never },
+      ...(value === null ? [] : [{ type: "event_posted" as const, event: event as never }]),
       { type: "rollout_patched", rolloutId, patch: { state: "succeeded" }, at: 0 },
     ]);
   }
@@ -76,6 +76,23 @@ describe("groups of equal rewards", () => {
     await one.lookAndStart();
     expect(one.schedule.batch()?.map((g) => g.id)).toEqual(["g000008", "g000009"]);
     expect(one.trained([])).toEqual({ replaced: 8 });
+  });
+
+  it("are those whose rewards are equal as they are trained: a missing one is what train.missingReward says", async () => {
+    const replacedOf = async (train: Partial<TrainConfig>, rewards: readonly (number | null)[]): Promise<number> => {
+      const { runner: one, store } = await runner({ zeroVariance: "refill", groupSize: rewards.length, ...train });
+      await one.lookAndStart();
+      await end(store, "g000000", rewards);
+      await one.lookAndStart();
+      return one.trained([]).replaced;
+    };
+    expect(await replacedOf({}, [1, null])).toBe(0);
+    expect(await replacedOf({}, [0, null])).toBe(1);
+    expect(await replacedOf({ missingReward: 1 }, [1, null])).toBe(1);
+    expect(await replacedOf({ missingReward: 1 }, [0, null])).toBe(0);
+    expect(await replacedOf({ missingReward: "drop" }, [1, 1, null])).toBe(1);
+    expect(await replacedOf({ missingReward: "drop" }, [null, null])).toBe(1);
+    expect(await replacedOf({ missingReward: "drop" }, [1, 0, null])).toBe(0);
   });
 
   it("stay where they are by default", async () => {

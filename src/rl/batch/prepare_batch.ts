@@ -238,7 +238,8 @@ class Preparation implements PreparedBatch {
     const rollouts = summariseRollouts(selection.rollouts, layout.units, advantages);
     const means = terms.map((term, i) => ({ ...term, advantage: advantages[i] as number }));
     const { units, calls } = layout;
-    const facts = { groups, options, selection, units, calls, terms: means, rollouts, rows: batch.rows };
+    const { rows, origins } = batch;
+    const facts = { groups, options, selection, units, calls, terms: means, rollouts, rows, origins };
     const metrics = {
       ...batchMetrics({ ...facts, advantages: estimated }),
       ...selection.counts,

@@ -26,7 +26,12 @@ function byAgent(rollouts: readonly ComparedRollout[]): number[][] {
 function byCall(rollouts: readonly ComparedRollout[], { callDiscount }: BatchOptions): number[] {
   return rollouts.flatMap(({ id, calls, reward }) =>
     calls.some(earnsItself)
-      ? Array.from(treeReturns(calls.map((call) => ({ ...call, rollout: id })), callDiscount))
+      ? Array.from(
+          treeReturns(
+            calls.map((call) => ({ ...call, rollout: id })),
+            callDiscount,
+          ),
+        )
       : calls.map(() => reward),
   );
 }
