@@ -1,10 +1,11 @@
 /**
- * What a page says before and beside a run, in both languages: why it cannot train, what there is to train, why it
- * refused, and what teachers are told.
+ * What a page says before and beside a run, in both languages: why it cannot train, what there is to train and that it is
+ * on its way, why it refused, what lessons and the studio say before the first run, and what teachers are told.
  */
 import { type BrowserContext, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { lessonMinutes, lessons, teacherTexts } from "../../examples/lessons/lessons.ts";
+import { commonTexts, lessonMinutes, lessons, teacherTexts } from "../../examples/lessons/lessons.ts";
+import { textsOf as studioTexts } from "../../gateway/studio/client/texts.ts";
 import english from "../../src/app/page/texts.en.json" with { type: "json" };
 import korean from "../../src/app/page/texts.ko.json" with { type: "json" };
 import { textsOf } from "../../src/app/page/texts.ts";
@@ -38,6 +39,27 @@ async function pageIn(locale: string): Promise<{ page: Page; context: BrowserCon
   return { page: await context.newPage(), context, complaints };
 }
 
+/** Keeps back what the page asks of its worker about what may be started, until the returned function is called. */
+async function holdChoices(page: Page): Promise<() => Promise<void>> {
+  await page.addInitScript(() => {
+    const send = MessagePort.prototype.postMessage as (this: MessagePort, ...sent: unknown[]) => void;
+    const held: (() => void)[] = [];
+    let isHeld = true;
+    MessagePort.prototype.postMessage = function (this: MessagePort, ...sent: unknown[]) {
+      const [asked] = sent as [{ request?: { url: string } }];
+      if (isHeld && asked.request?.url.endsWith("/studio/api/choices")) held.push(() => send.apply(this, sent));
+      else send.apply(this, sent);
+    };
+    Object.assign(globalThis, {
+      letGo() {
+        isHeld = false;
+        for (const pass of held.splice(0)) pass();
+      },
+    });
+  });
+  return () => page.evaluate(() => (globalThis as unknown as { letGo(): void }).letGo());
+}
+
 describe.each(languages)("a page in $language", ({ language, locale, texts }) => {
   const say = textsOf(language);
   it("says that there is no device where WebGPU has no adapter, and opens after a retry that finds one", async () => {
@@ -67,6 +89,58 @@ describe.each(languages)("a page in $language", ({ language, locale, texts }) =>
     await notice.getByRole("heading", { name: texts["env.noWebgpu"] }).waitFor();
     await notice.getByText(texts["env.insecure"]).waitFor();
     await notice.getByText("insecure_page").waitFor();
+    await context.close();
+    expect(complaints).toEqual([]);
+  });
+
+  it("says that what it can train is on its way, until it is there", async () => {
+    const { page, context, complaints } = await pageIn(locale);
+    const letGo = await holdChoices(page);
+    await page.goto(site.url);
+    const loading = page.getByRole("status").filter({ hasText: texts["run.loading"] });
+    await loading.waitFor();
+    expect(await page.getByRole("heading").allTextContents()).toEqual([texts["run.title"]]);
+    await letGo();
+    await page.getByRole("button", { name: texts["run.start"], exact: true }).waitFor();
+    await page.getByRole("heading", { name: texts["run.settings"] }).waitFor();
+    expect(await loading.count()).toBe(0);
+    await context.close();
+    expect(complaints).toEqual([]);
+  });
+
+  it("has nothing red before the first run: the studio says where one is started, a lesson what an exercise lacks", async () => {
+    const { page, context, complaints } = await pageIn(locale);
+    const studio = studioTexts(language);
+    await page.goto(`${site.url}#/rollouts`);
+    await page.getByRole("heading", { name: studio("noRun.title") }).waitFor();
+    await page
+      .getByRole("status")
+      .filter({ hasText: studio("noRun.start") })
+      .waitFor();
+    expect(await page.getByRole("alert").count()).toBe(0);
+    // One way to skip to the content, which leads beyond the studio's own places.
+    expect(await page.getByText(texts.skip).count()).toBe(1);
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toContain(studio("noRun.title"));
+    await page.getByRole("link", { name: studio("noRun.go") }).click();
+    await page.getByRole("heading", { level: 1, name: texts["run.title"] }).waitFor();
+    const { chooseFirst = "", typeFirst = "", check = "", openStudio = "" } = commonTexts[language];
+    await page.goto(`${site.url}#lesson/01-policy`);
+    const [chosen, typed] = [page.locator("form").nth(0), page.locator("form").nth(1)];
+    await chosen.getByRole("button", { name: check }).click();
+    await chosen.getByRole("status").filter({ hasText: chooseFirst }).waitFor();
+    await chosen.getByRole("radio").nth(1).check();
+    await chosen.getByText(chooseFirst).waitFor({ state: "detached" });
+    await typed.getByRole("button", { name: check }).click();
+    await typed.getByRole("status").filter({ hasText: typeFirst }).waitFor();
+    expect(await page.evaluate(() => document.activeElement?.getAttribute("inputmode"))).toBe("decimal");
+    // What the lesson asked of its gateway is answered by the time that the studio is.
+    await page.getByRole("link", { name: openStudio }).click();
+    await page.getByRole("heading", { name: studio("noRun.title") }).waitFor();
+    await page.goBack();
+    await chosen.waitFor();
+    expect(await page.getByRole("alert").count()).toBe(0);
     await context.close();
     expect(complaints).toEqual([]);
   });

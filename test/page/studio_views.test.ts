@@ -159,6 +159,10 @@ async function opensReport(page: Page, say: Say): Promise<void> {
   await (await download).saveAs(path);
   await page.goto(`file://${path}#/`);
   await page.getByText(say("phase.report"), { exact: true }).first().waitFor();
+  await page.keyboard.press("Tab");
+  expect(await page.evaluate(() => document.activeElement?.textContent)).toBe(say("nav.skip"));
+  await page.keyboard.press("Enter");
+  expect(await page.evaluate(() => document.activeElement?.id)).toBe("st-content");
   await page.getByRole("img").first().waitFor();
 }
 
@@ -209,6 +213,46 @@ describe.each([
     }
     await page.context().close();
   });
+});
+
+it.each(["en", "ko"] as const)(
+  "the table of rollouts stands whole in a window of 1280 pixels, in %s",
+  async (language) => {
+    // Less a scroll bar of 17 pixels, which this browser does not draw.
+    const page = await browser.open("#/rollouts?sort=tokens", { language, width: 1280 - 17 });
+    const grid = page.getByRole("grid");
+    await grid.getByRole("link").first().waitFor();
+    expect(await grid.evaluate((frame) => frame.scrollWidth - frame.clientWidth)).toBe(0);
+    const cut = await grid.evaluate((frame) =>
+      [...frame.querySelectorAll(".st-row-head > *, .st-row-line > :last-child")]
+        .filter((cell) => cell.scrollWidth > cell.clientWidth)
+        .map((cell) => cell.textContent),
+    );
+    expect(cut).toEqual([]);
+    await page.getByRole("columnheader", { name: textsOf(language)("column.model"), exact: true }).waitFor();
+    await page.context().close();
+  },
+);
+
+it.each([
+  ["nothing", "noRun.served", null],
+  ["calls", "overview.served", "overview.rollouts"],
+] as const)("a gateway with %s to show says so, and nothing of a failure", async (what, text, link) => {
+  const served = await serveStudio(1, what);
+  const other = await StudioBrowser.launch(served.url);
+  for (const language of ["en", "ko"] as const) {
+    const say = textsOf(language);
+    const page = await other.open("#/", { language });
+    await page.getByRole("heading", { name: say("noRun.title") }).waitFor();
+    await page.getByText(say(text), { exact: true }).waitFor();
+    expect(await page.getByRole("alert").count()).toBe(0);
+    if (link !== null) {
+      await page.getByRole("link", { name: say(link) }).click();
+      await page.getByText(say("rollouts.count", { n: 10 })).waitFor();
+    }
+  }
+  await other.close();
+  await served.close();
 });
 
 it("asks nobody else, and says nothing in the console", () => {

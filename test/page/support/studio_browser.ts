@@ -24,9 +24,9 @@ export class StudioBrowser {
   }
 
   /** A place of the studio in a context of its own. */
-  async open(hash: string, o: { dark?: boolean; language?: string } = {}): Promise<Page> {
+  async open(hash: string, o: { dark?: boolean; language?: string; width?: number } = {}): Promise<Page> {
     const context = await this.browser.newContext({
-      viewport: { width: 1440, height: 900 },
+      viewport: { width: o.width ?? 1440, height: 900 },
       colorScheme: o.dark ? "dark" : "light",
       locale: o.language === "ko" ? "ko-KR" : "en-US",
       acceptDownloads: true,

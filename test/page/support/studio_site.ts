@@ -45,6 +45,9 @@ async function bundled(entry: string, format: "esm" | "iife"): Promise<Uint8Arra
   return (outputFiles[0] as esbuild.OutputFile).contents;
 }
 
+/** Built once, however many sites a test serves. */
+let built: Promise<PageFiles> | null = null;
+
 async function pageFiles(): Promise<PageFiles> {
   const html = `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Studio</title>
 <link rel="icon" href="data:,"><meta name="viewport" content="width=device-width"><link rel="stylesheet" href="report.css">
@@ -94,8 +97,11 @@ function steered(updates: number): RunControl {
   };
 }
 
+/** What is served: `run`, one at work; `calls`, recorded calls without one, as of `leyden serve`; `nothing` to look into. */
+type Served = "run" | "calls" | "nothing";
+
 /** Records a run of `groups` groups of 8 rollouts in a SQLite store and serves it. */
-export async function serveStudio(groups: number): Promise<StudioSite> {
+export async function serveStudio(groups: number, what: Served = "run"): Promise<StudioSite> {
   const folder = mkdtempSync(join(tmpdir(), "leyden-studio-"));
   const run = join(folder, "calc-seed-1");
   const start = systemClock.now() / 1000 - groups * 2;
@@ -114,6 +120,11 @@ export async function serveStudio(groups: number): Promise<StudioSite> {
   const lease = { owner: "studio-test" };
   const store = await openSqlStore({ driver: nodeSqlite, clock: systemClock, path: join(run, "store.sqlite"), lease });
   await recordRun(store, groups, start);
+  const shown = {
+    run: { runFolder: run, name: "calc-seed-1", config },
+    calls: { runFolder: "", name: "leyden serve", config: null },
+  };
+  built ??= pageFiles();
   const site = { store, reply: "The answer is 42, I am quite sure." };
   const app = createApp({
     store,
@@ -124,9 +135,9 @@ export async function serveStudio(groups: number): Promise<StudioSite> {
     clock: systemClock,
     entropy: systemEntropy,
     config: { key: "admin", modelName: "policy" },
-    studio: new RunView({ store, files: nodeFiles, runFolder: run, name: "calc-seed-1", config }),
-    control: steered(updates),
-    page: await pageFiles(),
+    ...(what === "run" ? { control: steered(updates) } : {}),
+    ...(what === "nothing" ? {} : { studio: new RunView({ store, files: nodeFiles, ...shown[what] }) }),
+    page: await built,
   });
   const served = await serveNode(app, { host: "127.0.0.1", port: 0 });
   return Object.assign(site, {
