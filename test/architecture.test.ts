@@ -70,6 +70,11 @@ describe("architecture", () => {
     expect([...lengthViolations(files), ...nameViolations(files)]).toEqual([]);
   });
 
+  it("sets the state of parts of the page that are still there only", () => {
+    const stateful = product.filter((path) => /\buseState\b/.test(read(path).text));
+    expect(stateful).toEqual(["gateway/studio/client/live_state.ts"]);
+  });
+
   it("has every op registered, with its shader and its test", () => {
     const under = (paths: string[], folder: string) => paths.filter((path) => path.startsWith(folder)).map(read);
     expect(opViolations(under(product, "src/ops/"), shaders, under(tests, "test/ops/"))).toEqual([]);

@@ -1,4 +1,4 @@
-import { useEffect, useState } from "hono/jsx/dom";
+import { useEffect } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
 import type { StudioCall, StudioFork } from "../../../src/schema/studio_api.ts";
 import { breakText } from "./call_list.tsx";
@@ -7,6 +7,7 @@ import { useStudio } from "./context.ts";
 import { Facts } from "./facts.tsx";
 import { ForkPanel, forkObstacle } from "./fork_panel.tsx";
 import { durationText, momentText, numberText } from "./format.ts";
+import { useLiveState } from "./live_state.ts";
 import { useLoaded } from "./loading.ts";
 import { contentText, Message } from "./message_view.tsx";
 import { Notice } from "./notice.tsx";
@@ -29,8 +30,8 @@ export interface CallDetailProps {
 export function CallDetail(props: CallDetailProps): JSX.Element {
   const { api, run, say } = useStudio();
   const { rollout, call: id, number } = props;
-  const [whole, setWhole] = useState("");
-  const [branch, setBranch] = useState<{ call: string; keep: number } | null>(null);
+  const [whole, setWhole] = useLiveState("");
+  const [branch, setBranch] = useLiveState<{ call: string; keep: number } | null>(null);
   const loaded = useLoaded(`${id} ${whole === id}`, () => api.call(rollout, id, whole === id));
   const call = loaded.value;
   useEffect(() => {

@@ -1,9 +1,10 @@
-import { useMemo, useState } from "hono/jsx/dom";
+import { useMemo } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
 import type { StudioCall, StudioScore } from "../../../src/schema/studio_api.ts";
 import { useStudio } from "./context.ts";
 import { numberText } from "./format.ts";
 import { Legend } from "./legend.tsx";
+import { useLiveState } from "./live_state.ts";
 import { scaleOf, type TokenColoring, type TokenFacts, tokenValue } from "./token_colors.ts";
 import { TokenText } from "./token_text.tsx";
 
@@ -26,12 +27,12 @@ function known(facts: TokenFacts, coloring: TokenColoring): number[] {
 /** The tokens of a call: what is new in its prompt, and its reply in colours. */
 export function CallTokens({ call, advantage, coloring, onColoring, onWhole, onBranch }: CallTokensProps): JSX.Element {
   const { api, run, say } = useStudio();
-  const [score, setScore] = useState<{ call: string; score: StudioScore | null; error: string }>({
+  const [score, setScore] = useLiveState<{ call: string; score: StudioScore | null; error: string }>({
     call: "",
     score: null,
     error: "",
   });
-  const [chosen, setChosen] = useState({ call: "", index: -1 });
+  const [chosen, setChosen] = useLiveState({ call: "", index: -1 });
   const own = score.call === call.id ? score : { score: null, error: "" };
   const facts: TokenFacts = { reply: call.reply, advantage, score: own.score };
   const scale = useMemo(() => scaleOf(coloring, known(facts, coloring)), [call, advantage, coloring, own.score]);

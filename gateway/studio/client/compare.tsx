@@ -1,10 +1,11 @@
-import { useEffect, useState } from "hono/jsx/dom";
+import { useEffect } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
 import type { MetricsRecord } from "../../../src/schema/studio.ts";
 import { Chart } from "./chart.tsx";
 import { comparedCharts } from "./chart_list.ts";
 import { useStudio } from "./context.ts";
 import { numberText } from "./format.ts";
+import { useLiveState } from "./live_state.ts";
 import { useLoaded } from "./loading.ts";
 import { lastOf } from "./metrics.ts";
 import { Notice } from "./notice.tsx";
@@ -15,7 +16,7 @@ import { configDifferences, type OtherRun, runOfFile } from "./run_file.ts";
 export function Compare({ route }: { route: Route }): JSX.Element {
   const { api, run, say } = useStudio();
   const chosen = route.query.get("run") ?? "";
-  const [file, setFile] = useState<OtherRun | null>(null);
+  const [file, setFile] = useLiveState<OtherRun | null>(null);
   const own = useLoaded(
     "metrics",
     async () => (await api.metrics(-1)).lines,
@@ -69,7 +70,7 @@ interface PickProps {
 function Pick({ chosen, file, onFile }: PickProps): JSX.Element {
   const { api, say } = useStudio();
   const runs = useLoaded("runs", () => api.runs());
-  const [error, setError] = useState("");
+  const [error, setError] = useLiveState("");
   const read = async (input: HTMLInputElement): Promise<void> => {
     const picked = input.files?.[0];
     if (picked === undefined) return;

@@ -1,8 +1,9 @@
-import { useEffect, useRef, useState } from "hono/jsx/dom";
+import { useEffect, useRef } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
 import { type SummarySort, summarySorts } from "../../../src/schema/rollout_summary.ts";
 import type { TableFilters } from "./api.ts";
 import { useStudio } from "./context.ts";
+import { useLiveState } from "./live_state.ts";
 import type { TextKey } from "./texts.ts";
 
 /** No filter, oldest first. */
@@ -79,7 +80,7 @@ function TextField({
   id,
 }: FieldProps & { kind: "search" | "number" | "text"; id?: string }): JSX.Element {
   const { say, clock } = useStudio();
-  const [text, setText] = useState(filters[name] as string);
+  const [text, setText] = useLiveState(filters[name] as string);
   const typing = useRef<AbortController | null>(null);
   useEffect(() => setText(filters[name] as string), [filters[name]]);
   const typed = (value: string): void => {

@@ -1,10 +1,10 @@
-import { useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
 import type { ChatMessage } from "../../../src/schema/chat.ts";
 import type { ForkRequest, StudioCall, StudioFork, StudioRun } from "../../../src/schema/studio_api.ts";
 import type { StudioApi } from "./api.ts";
 import { useStudio } from "./context.ts";
 import { momentText, numberText } from "./format.ts";
+import { useLiveState } from "./live_state.ts";
 import { contentText, Message } from "./message_view.tsx";
 import type { TextKey } from "./texts.ts";
 import { scaleOf } from "./token_colors.ts";
@@ -33,8 +33,8 @@ export function forkObstacle(api: StudioApi, { can }: StudioRun, call: StudioCal
 /** Asks a call again with changes, and shows what came of it. */
 export function ForkPanel({ call, obstacle, keep, forks: known }: ForkPanelProps): JSX.Element {
   const { api, say } = useStudio();
-  const [made, setMade] = useState<readonly StudioFork[]>([]);
-  const [state, setState] = useState({ busy: false, error: "" });
+  const [made, setMade] = useLiveState<readonly StudioFork[]>([]);
+  const [state, setState] = useLiveState({ busy: false, error: "" });
   const seen = new Set(known.map((fork) => fork.id));
   const forks = [...known, ...made.filter((fork) => !seen.has(fork.id))].reverse();
   const send = async (request: ForkRequest): Promise<void> => {
@@ -76,11 +76,11 @@ interface FormProps {
 
 function ForkForm({ call, keep, busy, send }: FormProps): JSX.Element {
   const { say } = useStudio();
-  const [kind, setKind] = useState<Kind>(keep === null ? "same" : "tokens");
-  const [messages, setMessages] = useState<readonly ChatMessage[]>(call.messages);
-  const [cut, setCut] = useState({ keep: String(keep ?? call.promptTokens), insert: "" });
+  const [kind, setKind] = useLiveState<Kind>(keep === null ? "same" : "tokens");
+  const [messages, setMessages] = useLiveState<readonly ChatMessage[]>(call.messages);
+  const [cut, setCut] = useLiveState({ keep: String(keep ?? call.promptTokens), insert: "" });
   const recorded = call.sampling.temperature;
-  const [settings, setSettings] = useState({
+  const [settings, setSettings] = useLiveState({
     temperature: String(typeof recorded === "number" ? recorded : 1),
     maxTokens: "128",
   });

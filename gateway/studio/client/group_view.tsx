@@ -1,10 +1,10 @@
-import { useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
 import type { GroupCredit, RolloutCredit } from "../../../src/schema/studio.ts";
 import type { StudioRegrade } from "../../../src/schema/studio_api.ts";
 import { useStudio } from "./context.ts";
 import { Facts } from "./facts.tsx";
 import { numberText } from "./format.ts";
+import { useLiveState } from "./live_state.ts";
 import { useLoaded } from "./loading.ts";
 import { Notice } from "./notice.tsx";
 import { RewardMark } from "./rollout_columns.tsx";
@@ -20,8 +20,8 @@ export function GroupView({ route }: { route: Route }): JSX.Element {
     () => api.group(id),
     ({ rollouts, updated }) => updated || rollouts.some((one) => one.startsWith(`${id}-`)),
   );
-  const [regrade, setRegrade] = useState<StudioRegrade | null>(null);
-  const [error, setError] = useState("");
+  const [regrade, setRegrade] = useLiveState<StudioRegrade | null>(null);
+  const [error, setError] = useLiveState("");
   const credit = loaded.value;
   if (credit === null) return <Notice loaded={loaded} />;
   const after = regrade?.after.group === id ? regrade.after : null;
@@ -164,7 +164,7 @@ function GroupRow({ rollout, after, most, advance }: RowProps): JSX.Element {
 /** A reward to look at in place of the recorded one. */
 function RewardField({ rollout, advance }: { rollout: RolloutCredit; advance(reward: number): void }): JSX.Element {
   const { say } = useStudio();
-  const [text, setText] = useState(String(rollout.reward ?? 0));
+  const [text, setText] = useLiveState(String(rollout.reward ?? 0));
   return (
     <form
       class="st-inline"

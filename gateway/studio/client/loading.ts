@@ -1,6 +1,7 @@
-import { useEffect, useRef, useState } from "hono/jsx/dom";
+import { useEffect, useRef } from "hono/jsx/dom";
 import type { StudioChanges } from "../../../src/schema/studio_api.ts";
 import { useStudio } from "./context.ts";
+import { useLiveState } from "./live_state.ts";
 
 /** Something that is being fetched: what came last stays until the next one is there. */
 export interface Loaded<T> {
@@ -21,7 +22,7 @@ export function useLoaded<T>(
   changed: (changes: StudioChanges) => boolean = () => false,
 ): Loaded<T> {
   const { feed } = useStudio();
-  const [state, setState] = useState<{ key: string } & Loaded<T>>({ key, ...nothing });
+  const [state, setState] = useLiveState<{ key: string } & Loaded<T>>({ key, ...nothing });
   const latest = useRef({ key, load, changed });
   latest.current = { key, load, changed };
   useEffect(() => {
@@ -69,7 +70,7 @@ async function settled<T>(load: () => Promise<T>): Promise<Loaded<T>> {
 /** What the feed says of the run: its status and whether the gateway answers, kept up to date. */
 export function useStatus(): { status: ReturnType<typeof useStudio>["feed"]["status"]; connected: boolean } {
   const { feed } = useStudio();
-  const [, setTold] = useState(0);
+  const [, setTold] = useLiveState(0);
   useEffect(() => feed.subscribe(() => setTold((n) => n + 1)), [feed]);
   return { status: feed.status, connected: feed.connected };
 }

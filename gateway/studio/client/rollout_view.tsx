@@ -1,4 +1,4 @@
-import { useMemo, useState } from "hono/jsx/dom";
+import { useMemo } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
 import type { GroupCredit } from "../../../src/schema/studio.ts";
 import type { StudioRollout } from "../../../src/schema/studio_api.ts";
@@ -7,6 +7,7 @@ import { CallList } from "./call_list.tsx";
 import { useStudio } from "./context.ts";
 import { Facts } from "./facts.tsx";
 import { momentText, numberText } from "./format.ts";
+import { useLiveState } from "./live_state.ts";
 import { useLoaded } from "./loading.ts";
 import { Notice } from "./notice.tsx";
 import { RewardMark, StateMark } from "./rollout_columns.tsx";
@@ -21,14 +22,14 @@ export function RolloutView({ route }: { route: Route }): JSX.Element {
   const concerns = ({ rollouts }: { rollouts: string[] }) => rollouts.includes(id);
   const loaded = useLoaded(id, () => api.rollout(id), concerns);
   // What is read first comes first: advantages and the tree follow the call that is open.
-  const [isShown, setShown] = useState(false);
+  const [isShown, setShown] = useLiveState(false);
   const group = isShown ? (loaded.value?.line.group ?? "") : "";
   const credit = useLoaded<GroupCredit | null>(
     `credit ${id} ${group}`,
     async () => (group === "" ? null : await api.group(group)),
     concerns,
   );
-  const [coloring, setColoring] = useState<TokenColoring>("logprob");
+  const [coloring, setColoring] = useLiveState<TokenColoring>("logprob");
   const rollout = loaded.value;
   if (rollout === null) return <Notice loaded={loaded} />;
   const open = rollout.calls.some((call) => call.id === route.call) ? route.call : (rollout.calls[0]?.id ?? "");

@@ -1,9 +1,10 @@
-import { useEffect, useMemo, useState } from "hono/jsx/dom";
+import { useEffect, useMemo } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
 import type { TableFilters } from "./api.ts";
 import { useStudio } from "./context.ts";
 import { Filters, filtersOf, queryOfFilters } from "./filters.tsx";
 import { numberText } from "./format.ts";
+import { useLiveState } from "./live_state.ts";
 import { PageCache } from "./page_cache.ts";
 import { goTo, hrefTo, type Route } from "./router.ts";
 import { VirtualTable } from "./virtual_table.tsx";
@@ -13,8 +14,8 @@ export function Rollouts({ route }: { route: Route }): JSX.Element {
   const { api, say, language } = useStudio();
   const filters = filtersOf(route.query);
   const key = JSON.stringify(filters);
-  const [, setTold] = useState(0);
-  const [error, setError] = useState<string | null>(null);
+  const [, setTold] = useLiveState(0);
+  const [error, setError] = useLiveState<string | null>(null);
   const cache = useMemo(
     () =>
       new PageCache(

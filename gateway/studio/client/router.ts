@@ -1,4 +1,6 @@
-import { useEffect, useState } from "hono/jsx/dom";
+import { useEffect } from "hono/jsx/dom";
+import { decodeUrlPart } from "../../../src/core/url_part.ts";
+import { useLiveState } from "./live_state.ts";
 
 /** Views of the studio. */
 export type View = "overview" | "rollouts" | "rollout" | "group" | "timeline" | "compare";
@@ -13,12 +15,8 @@ export interface Route {
   readonly query: URLSearchParams;
 }
 
-function decoded(part: string | undefined): string {
-  try {
-    return decodeURIComponent(part ?? "");
-  } catch {
-    return part ?? "";
-  }
+function decoded(part = ""): string {
+  return decodeUrlPart(part) ?? part;
 }
 
 /** The route that a fragment names; whatever is none leads to the overview. */
@@ -50,7 +48,7 @@ export function goTo(href: string, replace = false): void {
 
 /** The present route. */
 export function useRoute(): Route {
-  const [route, setRoute] = useState(routeOf(location.hash));
+  const [route, setRoute] = useLiveState(routeOf(location.hash));
   useEffect(() => {
     const look = (): void => setRoute(routeOf(location.hash));
     addEventListener("hashchange", look);

@@ -1,9 +1,9 @@
-import { useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
 import { Compare } from "./compare.tsx";
 import { contentId } from "./content_id.ts";
 import { type StudioContext, StudioProvider, useStudio } from "./context.ts";
 import { GroupView } from "./group_view.tsx";
+import { useLiveState } from "./live_state.ts";
 import { useStatus } from "./loading.ts";
 import { Overview } from "./overview.tsx";
 import { RolloutView } from "./rollout_view.tsx";
@@ -93,7 +93,7 @@ function Standing(): JSX.Element {
 
 function ReportButton(): JSX.Element {
   const { api, run, say } = useStudio();
-  const [state, setState] = useState({ busy: false, error: "" });
+  const [state, setState] = useLiveState({ busy: false, error: "" });
   const save = async (): Promise<void> => {
     setState({ busy: true, error: "" });
     try {

@@ -1,4 +1,5 @@
-import { useEffect, useState } from "hono/jsx/dom";
+import { useEffect } from "hono/jsx/dom";
+import { useLiveState } from "./live_state.ts";
 
 /** Colours of the page as its style sheet says them now. */
 export function cssColor(name: string): string {
@@ -7,7 +8,7 @@ export function cssColor(name: string): string {
 
 /** A number that grows whenever the page turns light or dark: what is painted once has to be painted again. */
 export function useTheme(): number {
-  const [times, setTimes] = useState(0);
+  const [times, setTimes] = useLiveState(0);
   useEffect(() => {
     const turned = (): void => setTimes((n) => n + 1);
     const dark = matchMedia("(prefers-color-scheme: dark)");

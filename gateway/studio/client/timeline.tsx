@@ -1,9 +1,10 @@
-import { useEffect, useRef, useState } from "hono/jsx/dom";
+import { useEffect, useRef } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
 import type { DeviceSpan, DeviceWork } from "../../../src/schema/device_timeline.ts";
 import type { MetricsRecord } from "../../../src/schema/studio.ts";
 import { useStudio } from "./context.ts";
 import { durationText, numberText } from "./format.ts";
+import { useLiveState } from "./live_state.ts";
 import { useLoaded } from "./loading.ts";
 import { column } from "./metrics.ts";
 import { Notice } from "./notice.tsx";
@@ -49,7 +50,7 @@ export function Timeline(): JSX.Element {
 /** Stretches so far; follows a run that is at work. */
 function useSpans(): readonly DeviceSpan[] {
   const { api, clock } = useStudio();
-  const [spans, setSpans] = useState<readonly DeviceSpan[]>([]);
+  const [spans, setSpans] = useLiveState<readonly DeviceSpan[]>([]);
   useEffect(() => {
     const stop = new AbortController();
     const follow = async (): Promise<void> => {
@@ -92,8 +93,8 @@ const laneHeight = 26;
 
 function Lanes({ spans, lines }: { spans: readonly DeviceSpan[]; lines: readonly MetricsRecord[] }): JSX.Element {
   const { say } = useStudio();
-  const [chosen, setChosen] = useState<number>(30);
-  const [back, setBack] = useState(0);
+  const [chosen, setChosen] = useLiveState<number>(30);
+  const [back, setBack] = useLiveState(0);
   const place = useRef<HTMLCanvasElement>(null);
   const theme = useTheme();
   const last = spans.at(-1);

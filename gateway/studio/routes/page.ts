@@ -1,3 +1,4 @@
+import { decodeUrlPart } from "../../../src/core/url_part.ts";
 import type { PageFiles } from "../../../src/schema/page_files.ts";
 import { pagePolicy } from "../../../src/schema/page_policy.ts";
 import { DetailError } from "../../http/errors.ts";
@@ -16,12 +17,8 @@ const guards = {
 
 /** Path of a file below the page's folder; null for one that leads out of it or cannot be read. */
 function pagePath(pathname: string): string | null {
-  let path: string;
-  try {
-    path = decodeURIComponent(pathname.slice(root.length));
-  } catch {
-    return null;
-  }
+  const path = decodeUrlPart(pathname.slice(root.length));
+  if (path === null) return null;
   if (path.includes("\0") || path.includes("\\") || path.split("/").some((part) => part === "..")) return null;
   return path === "" ? "index.html" : path;
 }

@@ -1,25 +1,15 @@
-import { useState } from "hono/jsx/dom";
+import { useEffect, useRef } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
 import { policyVersionHeader } from "../../schema/policy_version.ts";
 import type { RunFault } from "../../schema/run_control.ts";
 import { faultIn, faultOf, type PageBackend } from "./backend.ts";
 import { FaultNotice } from "./environment.tsx";
+import { useKeptValue } from "./kept_value.ts";
+import type { Question, Reply, RunMemory } from "./run_memory.ts";
 import type { Say, TextKey } from "./texts.ts";
 
 /** Longest reply to ask for. */
 const maxTokens = 128;
-
-interface Reply {
-  readonly text: string;
-  /** Update after which the model gave it; null for a model that is not trained here. */
-  readonly update: number | null;
-  readonly cut: boolean;
-}
-
-interface Question {
-  readonly text: string;
-  readonly replies: readonly Reply[];
-}
 
 interface Completion {
   readonly choices: readonly {
@@ -42,6 +32,7 @@ export interface ChatProps {
   readonly lead: TextKey;
   /** The update after which a policy version, null where the answer names none, has answered; null for a model that is not trained here. */
   updateOf(version: number | null): number | null;
+  readonly memory: RunMemory;
   readonly say: Say;
 }
 
@@ -72,16 +63,18 @@ async function askModel({ backend, model, updateOf }: ChatProps, question: strin
 /** Asks the model, and asks it the same again later: what training has changed is seen side by side. */
 export function ChatPanel(props: ChatProps): JSX.Element {
   const { open, say } = props;
-  const [questions, setQuestions] = useState<readonly Question[]>([]);
-  const [busy, setBusy] = useState(false);
-  const [fault, setFault] = useState<RunFault | null>(null);
+  const { chat } = props.memory;
+  const { questions, busy, fault } = useKeptValue(chat);
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    if (field.current !== null) field.current.value = props.memory.unsent;
+  }, []);
   const ask = async (text: string): Promise<void> => {
-    setBusy(true);
-    setFault(null);
+    chat.set({ ...chat.value, busy: true, fault: null });
     const answer = await askModel(props, text);
-    if ("code" in answer) setFault(answer);
-    else setQuestions((known) => withReply(known, text, answer));
-    setBusy(false);
+    const known = chat.value.questions;
+    if ("code" in answer) chat.set({ questions: known, busy: false, fault: answer });
+    else chat.set({ questions: withReply(known, text, answer), busy: false, fault: null });
   };
   const submit = (event: Event): void => {
     event.preventDefault();
@@ -89,6 +82,7 @@ export function ChatPanel(props: ChatProps): JSX.Element {
     const text = String(new FormData(form).get("message") ?? "").trim();
     if (text === "") return;
     form.reset();
+    props.memory.unsent = "";
     void ask(text);
   };
   return (
@@ -103,7 +97,17 @@ export function ChatPanel(props: ChatProps): JSX.Element {
       </div>
       {fault && <FaultNotice fault={fault} say={say} />}
       <form class="pg-ask" onSubmit={submit}>
-        <input class="pg-input" name="message" aria-label={say("chat.message")} autocomplete="off" disabled={!open} />
+        <input
+          ref={field}
+          class="pg-input"
+          name="message"
+          aria-label={say("chat.message")}
+          autocomplete="off"
+          disabled={!open}
+          onInput={(event: Event) => {
+            props.memory.unsent = (event.target as HTMLInputElement).value;
+          }}
+        />
         <button type="submit" class="pg-button" disabled={busy || !open}>
           {say("chat.send")}
         </button>

@@ -1,24 +1,18 @@
-import { useEffect, useState } from "hono/jsx/dom";
+import { useEffect } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
+import { useLiveState } from "../../../gateway/studio/client/live_state.ts";
 import type { TabHost } from "../tab/tab_host.ts";
 import { ConfirmDialog } from "./confirm_dialog.tsx";
 import { FileButton } from "./drop_area.tsx";
 import type { DroppedFolder } from "./dropped_files.ts";
 import { experimentTitle } from "./experiment_text.ts";
+import { useKeptValue } from "./kept_value.ts";
 import { offerDownload } from "./offer_download.ts";
 import type { PanelProps } from "./panel_props.ts";
 
-/** A checkpoint that waits for a yes, since it would take a kept run's place. */
-interface DoubtedCheckpoint {
-  readonly name: string;
-  readonly zip: Uint8Array;
-  readonly update: number;
-  readonly experiment: string;
-}
-
 /** Whether the run that is shown has a checkpoint, as far as is known; asked again whenever the run has changed. */
 function useHasCheckpoint(tab: TabHost): boolean {
-  const [has, setHas] = useState(false);
+  const [has, setHas] = useLiveState(false);
   useEffect(() => {
     let left = false;
     const look = (): void => {
@@ -39,9 +33,9 @@ function useHasCheckpoint(tab: TabHost): boolean {
 }
 
 /** Takes the newest checkpoint out of the tab, and brings one in. */
-export function CheckpointPanel({ say, busy, tab, work, changed }: PanelProps): JSX.Element {
+export function CheckpointPanel({ say, busy, tab, memory, work, changed }: PanelProps): JSX.Element {
   const isKept = useHasCheckpoint(tab);
-  const [doubted, setDoubted] = useState<DoubtedCheckpoint | null>(null);
+  const doubted = useKeptValue(memory.doubtedCheckpoint);
   const save = (): Promise<void> =>
     work(say("loading"), async () => {
       const archive = await tab.exportCheckpoint();
@@ -60,7 +54,7 @@ export function CheckpointPanel({ say, busy, tab, work, changed }: PanelProps): 
       const zip = new Uint8Array(await only.file.arrayBuffer());
       const { experiment, update, replaces } = await tab.arrivingCheckpoint(zip);
       if (!replaces) return take(only.path, zip);
-      setDoubted({ name: only.path, zip, update, experiment });
+      memory.doubtedCheckpoint.set({ name: only.path, zip, update, experiment });
       return "";
     });
   return (
@@ -95,7 +89,7 @@ export function CheckpointPanel({ say, busy, tab, work, changed }: PanelProps): 
           yes={say("runs.replace")}
           no={say("runs.leave")}
           answer={(yes) => {
-            setDoubted(null);
+            memory.doubtedCheckpoint.set(null);
             if (yes) void work(say("loading"), () => take(doubted.name, doubted.zip));
           }}
         />

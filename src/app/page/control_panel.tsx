@@ -1,6 +1,5 @@
-import { useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
-import type { ExperimentConfig } from "../../schema/experiment.ts";
+import { useLiveState } from "../../../gateway/studio/client/live_state.ts";
 import {
   type ControlRequest,
   type ExperimentChoice,
@@ -8,13 +7,14 @@ import {
   type RunFault,
   type RunStatus,
 } from "../../schema/run_control.ts";
-import { valueAt } from "../config_values.ts";
 import { ConfirmDialog } from "./confirm_dialog.tsx";
 import { FaultNotice } from "./environment.tsx";
 import { experimentText } from "./experiment_text.ts";
-import { RewardField } from "./reward_field.tsx";
-import { formValues, numberFields, type StartIntent, startRequest } from "./run_form.ts";
+import { useKeptValue } from "./kept_value.ts";
+import { formValues, type StartIntent, shownTexts, startRequest } from "./run_form.ts";
+import type { RunMemory } from "./run_memory.ts";
 import { replacedRun, type SteerAction, takes } from "./run_offers.ts";
+import { Settings } from "./run_settings.tsx";
 import type { Say, TextKey } from "./texts.ts";
 
 type Ask = (request: ControlRequest) => Promise<RunFault | null>;
@@ -28,7 +28,7 @@ const actions: readonly { action: SteerAction; text: TextKey }[] = [
 
 /** Pauses a run, lets it go on or take one update, and stops it. */
 export function RunButtons({ say, status, control }: { say: Say; status: RunStatus; control: Ask }): JSX.Element {
-  const [fault, setFault] = useState<RunFault | null>(null);
+  const [fault, setFault] = useLiveState<RunFault | null>(null);
   const ask = async (action: SteerAction): Promise<void> => setFault(await control({ action }));
   return (
     <>
@@ -56,30 +56,27 @@ export interface ControlPanelProps {
   readonly status: RunStatus;
   readonly choices: readonly ExperimentChoice[];
   readonly control: Ask;
+  readonly memory: RunMemory;
 }
 
 /** Chooses what to train, and starts it. */
-export function ControlPanel({ say, status, choices, control }: ControlPanelProps): JSX.Element {
-  const [busy, setBusy] = useState(false);
-  const [fault, setFault] = useState<RunFault | string | null>(null);
-  /** What waits for a yes, and the experiment whose run it would delete. */
-  const [doubted, setDoubted] = useState<{ request: ControlRequest; replaced: ExperimentChoice } | null>(null);
+export function ControlPanel({ say, status, choices, control, memory }: ControlPanelProps): JSX.Element {
+  const { busy, fault } = useKeptValue(memory.asking);
+  const doubted = useKeptValue(memory.doubted);
   const send = async (request: ControlRequest): Promise<void> => {
-    setBusy(true);
-    setFault(null);
-    setFault(await control(request));
-    setBusy(false);
+    memory.asking.set({ busy: true, fault: null });
+    memory.asking.set({ busy: false, fault: await control(request) });
   };
   const ask = (request: ControlRequest | string): void => {
     const replaced = typeof request === "string" ? null : replacedRun(request, choices);
-    if (typeof request === "string") setFault(request);
+    if (typeof request === "string") memory.asking.set({ busy: false, fault: request });
     else if (replaced === null) void send(request);
-    else setDoubted({ request, replaced });
+    else memory.doubted.set({ request, replaced });
   };
   const closed = busy || isAlive(status.phase);
   return (
     <>
-      <SettingsForm say={say} choices={choices} shown={status.experiment} closed={closed} ask={ask} />
+      <SettingsForm say={say} choices={choices} shown={status.experiment} closed={closed} memory={memory} ask={ask} />
       {doubted && (
         <ConfirmDialog
           title={say("run.replaceTitle")}
@@ -87,7 +84,7 @@ export function ControlPanel({ say, status, choices, control }: ControlPanelProp
           yes={say("run.replaceYes")}
           no={say("run.replaceNo")}
           answer={(yes) => {
-            setDoubted(null);
+            memory.doubted.set(null);
             if (yes) void send(doubted.request);
           }}
         />
@@ -109,29 +106,37 @@ interface SettingsProps {
   readonly shown: string;
   /** True while nothing may be started. */
   readonly closed: boolean;
+  readonly memory: RunMemory;
   ask(request: ControlRequest | string): void;
 }
 
-function SettingsForm({ say, choices, shown, closed, ask }: SettingsProps): JSX.Element | null {
-  const [chosen, setChosen] = useState("");
+function SettingsForm({ say, choices, shown, closed, memory, ask }: SettingsProps): JSX.Element | null {
+  const chosen = useKeptValue(memory.chosen);
   const choice = [chosen, shown].flatMap((wanted) => choices.filter(({ id }) => id === wanted))[0] ?? choices[0];
   if (choice === undefined) return null;
-  const { config, overrides, reward } = formValues(choice);
+  const values = formValues(choice);
+  const texts = shownTexts(values);
+  const draft = memory.draftOf(choice.id);
   const submit = (event: Event): void => {
     event.preventDefault();
     const form = event.currentTarget as HTMLFormElement;
     const { value } = ((event as SubmitEvent).submitter as HTMLButtonElement | null) ?? { value: "start" };
     ask(startRequest(new FormData(form), choice, value as StartIntent, say));
   };
+  const keep = (event: Event): void => {
+    const { name, value } = event.target as HTMLInputElement;
+    const over = texts[name];
+    if (over !== undefined) draft.type(name, value, over);
+  };
   return (
-    <form class="pg-panel" aria-labelledby="pg-settings" onSubmit={submit}>
+    <form class="pg-panel" aria-labelledby="pg-settings" onSubmit={submit} onInput={keep}>
       <h2 id="pg-settings">{say("run.settings")}</h2>
       <label class="pg-field">
         <span class="pg-label">{say("run.experiment")}</span>
         <select
           class="pg-input"
           name="experiment"
-          onChange={(event: Event) => setChosen((event.target as HTMLSelectElement).value)}
+          onChange={(event: Event) => memory.chosen.set((event.target as HTMLSelectElement).value)}
         >
           {choices.map((offered) => (
             <option key={offered.id} value={offered.id} selected={offered.id === choice.id}>
@@ -141,34 +146,7 @@ function SettingsForm({ say, choices, shown, closed, ask }: SettingsProps): JSX.
         </select>
         <span class="pg-hint">{experimentText(say, choice, "summary")}</span>
       </label>
-      <div key={choice.id}>
-        {numberFields.slice(0, 1).map((field) => (
-          <NumberInput key={field.path} field={field} config={config} say={say} />
-        ))}
-        <RewardField say={say} source={reward} />
-        <details class="pg-details">
-          <summary>{say("run.more")}</summary>
-          {numberFields.slice(1).map((field) => (
-            <NumberInput key={field.path} field={field} config={config} say={say} />
-          ))}
-          <label class="pg-field">
-            <span class="pg-label">{say("run.overrides")}</span>
-            <textarea class="pg-area" name="overrides" rows={3} spellcheck={false} value={overridesText(overrides)} />
-            <span class="pg-hint">{say("run.overridesHint")}</span>
-          </label>
-          <label class="pg-field">
-            <span class="pg-label">{say("run.script")}</span>
-            <textarea class="pg-area" name="script" rows={3} spellcheck={false} />
-            <span class="pg-hint">{say("run.scriptHint")}</span>
-          </label>
-          <details class="pg-details">
-            <summary>{say("run.config")}</summary>
-            <pre class="pg-reply" tabindex={0} style="max-height:320px;overflow:auto">
-              {JSON.stringify(config, null, 2)}
-            </pre>
-          </details>
-        </details>
-      </div>
+      <Settings key={choice.id} {...{ say, values, texts, draft, memory }} />
       <StartButtons say={say} closed={closed} resumable={choice.resumable} />
     </form>
   );
@@ -209,32 +187,5 @@ function StartButtons({ say, closed, resumable }: StartButtonsProps): JSX.Elemen
       {resumable && <p class="pg-hint">{say("run.keptShown")}</p>}
       <p class="pg-hint">{say("run.startPausedHint")}</p>
     </>
-  );
-}
-
-/** Values by path as they are typed; empty where there are none. */
-function overridesText(overrides: Readonly<Record<string, unknown>>): string {
-  return Object.keys(overrides).length === 0 ? "" : JSON.stringify(overrides, null, 1);
-}
-
-interface NumberInputProps {
-  readonly field: (typeof numberFields)[number];
-  readonly config: ExperimentConfig;
-  readonly say: Say;
-}
-
-function NumberInput({ field: { path, text, step, min }, config, say }: NumberInputProps): JSX.Element {
-  return (
-    <label class="pg-field">
-      <span class="pg-label">{say(text)}</span>
-      <input
-        class="pg-input"
-        type="number"
-        name={path}
-        min={min}
-        step={step}
-        value={String(valueAt(config, path) ?? "")}
-      />
-    </label>
   );
 }

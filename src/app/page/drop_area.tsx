@@ -1,5 +1,5 @@
-import { useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
+import { useLiveState } from "../../../gateway/studio/client/live_state.ts";
 import { chosenFolder, type DroppedFolder, droppedFolder } from "./dropped_files.ts";
 
 /** Takes what a person brings: a folder that is still being read, or one that was. */
@@ -46,7 +46,7 @@ export interface DropAreaProps {
 }
 
 export function DropArea({ text, busy, bring, children }: DropAreaProps): JSX.Element {
-  const [over, setOver] = useState(false);
+  const [over, setOver] = useLiveState(false);
   return (
     <section
       aria-label={text}

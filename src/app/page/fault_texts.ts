@@ -83,6 +83,7 @@ const groups: readonly FaultGroup[] = [
   { text: "fault.words", exact: true, codes: ["text_unencodable", "unsupported_content", "empty_prompt"] },
   { text: "fault.program", codes: ["spawn_failed"] },
   { text: "fault.cancelled", codes: ["cancelled"] },
+  { text: "fault.cutOff", codes: ["opening_cut_off"] },
   { text: "fault.internal", codes: ["internal"] },
   { text: "fault.lessonRun", codes: ["lesson_run_lost"] },
   { text: "fault.room.gone", codes: ["room_gone"] },

@@ -1,5 +1,5 @@
-import { useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
+import { useLiveState } from "../../../gateway/studio/client/live_state.ts";
 import { sizeText } from "../size_text.ts";
 import { ConfirmDialog } from "./confirm_dialog.tsx";
 import type { Say } from "./texts.ts";
@@ -17,7 +17,7 @@ export interface DeletionProps {
 
 /** Deletes one thing, after a question; says why not while a run needs it. */
 export function Deletion({ say, busy, id, name, sizeBytes, inUse, remove }: DeletionProps): JSX.Element {
-  const [asks, setAsks] = useState(false);
+  const [asks, setAsks] = useLiveState(false);
   const reason = `pg-in-use-${id}`;
   const answer = (yes: boolean): void => {
     setAsks(false);

@@ -1,5 +1,6 @@
-import { useEffect, useRef, useState } from "hono/jsx/dom";
+import { useEffect, useRef } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
+import { useLiveState } from "../../../gateway/studio/client/live_state.ts";
 import type { RunFault } from "../../schema/run_control.ts";
 import { sizeText } from "../size_text.ts";
 import type { TabHost } from "../tab/tab_host.ts";
@@ -23,7 +24,7 @@ type KeptState = Kept | { readonly fault: RunFault } | null;
 
 /** What is kept, read again with `version` and `tries`, and when a run has come to another phase. */
 function useKept(tab: TabHost, version: number, tries: number): KeptState {
-  const [kept, setKept] = useState<KeptState>(null);
+  const [kept, setKept] = useLiveState<KeptState>(null);
   const { phase, experiment } = useTabStatus(tab);
   useEffect(() => {
     let left = false;
@@ -40,7 +41,7 @@ function useKept(tab: TabHost, version: number, tries: number): KeptState {
 
 /** Models and runs in the browser's storage: what they take, and how they are deleted. */
 export function KeptPanel({ say, busy, tab, work, changed, version }: PanelProps): JSX.Element {
-  const [tries, setTries] = useState(0);
+  const [tries, setTries] = useLiveState(0);
   const kept = useKept(tab, version, tries);
   const heading = useRef<HTMLHeadingElement>(null);
   const remove = async (name: string, body: () => Promise<void>): Promise<void> => {

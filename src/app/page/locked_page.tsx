@@ -1,5 +1,5 @@
-import { useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
+import { useLiveState } from "../../../gateway/studio/client/live_state.ts";
 import type { Say } from "./texts.ts";
 
 /** What the page does while the server's key is missing. */
@@ -12,7 +12,7 @@ export interface LockedProps {
 
 /** Asks for the key of the server's run, or trains in the tab instead. */
 export function LockedPage({ say, open, useTab }: LockedProps): JSX.Element {
-  const [wrong, setWrong] = useState(false);
+  const [wrong, setWrong] = useLiveState(false);
   const submit = (event: Event): void => {
     event.preventDefault();
     const key = String(new FormData(event.currentTarget as HTMLFormElement).get("key") ?? "").trim();

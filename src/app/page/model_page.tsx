@@ -1,15 +1,15 @@
-import { useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
-import type { ExperimentChoice, RunFault } from "../../schema/run_control.ts";
+import type { ExperimentChoice } from "../../schema/run_control.ts";
 import { sizeText } from "../size_text.ts";
 import type { TabHost } from "../tab/tab_host.ts";
-import { faultOf } from "./backend.ts";
 import { CheckpointPanel } from "./checkpoint_panel.tsx";
 import { ConfirmDialog } from "./confirm_dialog.tsx";
 import { DropArea, FileButton } from "./drop_area.tsx";
 import type { DroppedFolder } from "./dropped_files.ts";
 import { FaultNotice } from "./environment.tsx";
 import { KeptPanel } from "./kept_panel.tsx";
+import { useKeptValue } from "./kept_value.ts";
+import type { ModelMemory } from "./model_memory.ts";
 import type { PanelProps } from "./panel_props.ts";
 import { RunTransferPanel } from "./run_transfer_panel.tsx";
 import type { Say } from "./texts.ts";
@@ -17,6 +17,7 @@ import type { Say } from "./texts.ts";
 /** What the section of models is given. */
 export interface ModelPageProps {
   readonly tab: TabHost;
+  readonly memory: ModelMemory;
   readonly say: Say;
   readonly choices: readonly ExperimentChoice[];
   /** Which runs can be continued may be different now. */
@@ -24,28 +25,15 @@ export interface ModelPageProps {
 }
 
 /** Brings models into the browser's storage, takes checkpoints and runs out of it and back, and deletes them. */
-export function ModelPage({ tab, say, choices, refresh }: ModelPageProps): JSX.Element {
-  const [note, setNote] = useState("");
-  const [busy, setBusy] = useState(false);
-  const [fault, setFault] = useState<RunFault | null>(null);
-  const [version, setVersion] = useState(0);
-  const work = async (doing: string, body: () => Promise<string>): Promise<void> => {
-    setBusy(true);
-    setFault(null);
-    setNote(doing);
-    try {
-      setNote(await body());
-    } catch (thrown) {
-      setNote("");
-      setFault(faultOf(thrown));
-    }
-    setBusy(false);
-  };
+export function ModelPage({ tab, memory, say, choices, refresh }: ModelPageProps): JSX.Element {
+  const { note, busy, fault } = useKeptValue(memory.work);
+  const version = useKeptValue(memory.version);
   const changed = (): void => {
-    setVersion((last) => last + 1);
+    memory.version.set(memory.version.value + 1);
     refresh();
   };
-  const panel: PanelProps = { say, tab, busy, choices, version, work, changed };
+  const work: PanelProps["work"] = (doing, body) => memory.run(doing, body);
+  const panel: PanelProps = { say, tab, busy, choices, version, memory, work, changed };
   return (
     <>
       <h1>{say("model.title")}</h1>
@@ -60,9 +48,8 @@ export function ModelPage({ tab, say, choices, refresh }: ModelPageProps): JSX.E
   );
 }
 
-function ImportModel({ say, busy, tab, work, changed }: PanelProps): JSX.Element {
-  /** A model that waits for a yes, since another one has its name. */
-  const [doubted, setDoubted] = useState<DroppedFolder | null>(null);
+function ImportModel({ say, busy, tab, memory, work, changed }: PanelProps): JSX.Element {
+  const doubted = useKeptValue(memory.doubtedModel);
   const take = async ({ name, files }: DroppedFolder): Promise<string> => {
     const imported = await tab.importModel(name, files);
     changed();
@@ -75,7 +62,7 @@ function ImportModel({ say, busy, tab, work, changed }: PanelProps): JSX.Element
       if (folder.files.length === 0) return say("model.noFolder");
       const { replaces } = await tab.arrivingModel(folder.name, folder.files);
       if (!replaces) return take(folder);
-      setDoubted(folder);
+      memory.doubtedModel.set(folder);
       return "";
     });
   return (
@@ -91,7 +78,7 @@ function ImportModel({ say, busy, tab, work, changed }: PanelProps): JSX.Element
           yes={say("model.keptYes")}
           no={say("runs.leave")}
           answer={(yes) => {
-            setDoubted(null);
+            memory.doubtedModel.set(null);
             if (yes) void work(say("model.importing", { name: doubted.name }), () => take(doubted));
           }}
         />

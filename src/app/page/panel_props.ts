@@ -1,5 +1,6 @@
 import type { ExperimentChoice } from "../../schema/run_control.ts";
 import type { TabHost } from "../tab/tab_host.ts";
+import type { ModelMemory } from "./model_memory.ts";
 import type { Say } from "./texts.ts";
 
 /** What the parts of the section of models share. */
@@ -11,6 +12,7 @@ export interface PanelProps {
   readonly choices: readonly ExperimentChoice[];
   /** Another number when what is kept has changed. */
   readonly version: number;
+  readonly memory: ModelMemory;
   /** Says what is being done, does it, and says what it returns, or what went wrong. */
   work(doing: string, body: () => Promise<string>): Promise<void>;
   /** What is kept has changed. */

@@ -1,5 +1,6 @@
-import { useEffect, useState } from "hono/jsx/dom";
+import { useEffect } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
+import { useLiveState } from "../../../gateway/studio/client/live_state.ts";
 import type { PageBackend } from "./backend.ts";
 import { keptToken, RelayClient, type RelayState } from "./relay_client.ts";
 import type { Say } from "./texts.ts";
@@ -24,7 +25,7 @@ export function RelayPanel({ state, say }: { state: RelayState; say: Say }): JSX
 
 /** The connection to the relay that sent the page; null when none did. */
 export function useRelay(backend: PageBackend | null, token: string | null): RelayState | null {
-  const [state, setState] = useState<RelayState | null>(null);
+  const [state, setState] = useLiveState<RelayState | null>(null);
   useEffect(() => {
     if (backend === null || backend.setting.kind !== "relay") return;
     const client = new RelayClient(backend, token ?? keptToken() ?? "", setState);

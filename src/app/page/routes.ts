@@ -1,3 +1,5 @@
+import { decodeUrlPart } from "../../core/url_part.ts";
+
 /** Parts of the page. */
 export type Section = "run" | "studio" | "lessons" | "model" | "room";
 
@@ -13,7 +15,7 @@ export function placeOf(hash: string): Place {
   const fragment = hash.replace(/^#/, "");
   if (fragment.startsWith("/")) return { section: "studio", id: "" };
   const [name, id = ""] = fragment.split("/");
-  if (name === "lesson") return { section: "lessons", id: decodeURIComponent(id) };
+  if (name === "lesson") return { section: "lessons", id: decodeUrlPart(id) ?? id };
   if (name === "model" || name === "room") return { section: name, id: "" };
   return { section: "run", id: "" };
 }

@@ -39,6 +39,17 @@ export interface FormValues {
 /** What says that the reward was written in the page, and its text. */
 const rewardPaths = ["rollout.reward", "rollout.grader", "rollout.graderOptions"];
 
+/** What the fields of the form show by themselves, by their names. */
+export function shownTexts({ config, overrides, reward }: FormValues): Readonly<Record<string, string>> {
+  return {
+    ...Object.fromEntries(numberFields.map(({ path }) => [path, String(valueAt(config, path) ?? "")])),
+    rewardKind: reward === "" ? "configured" : "own",
+    reward,
+    overrides: Object.keys(overrides).length === 0 ? "" : JSON.stringify(overrides, null, 1),
+    script: "",
+  };
+}
+
 /** What the form of an experiment shows at first. */
 export function formValues({ config, kept }: Pick<ExperimentChoice, "config" | "kept">): FormValues {
   if (kept === undefined) return { config, overrides: {}, reward: "" };

@@ -9,6 +9,7 @@ import type { RelayState } from "./relay_client.ts";
 import { RelayPanel } from "./relay_panel.tsx";
 import { updateOfVersion } from "./reply_update.ts";
 import type { RunFeed, RunView } from "./run_feed.ts";
+import type { RunMemory } from "./run_memory.ts";
 import { isContinuable } from "./run_offers.ts";
 import { SaidLines } from "./said_lines.tsx";
 import type { Say } from "./texts.ts";
@@ -20,11 +21,12 @@ export interface RunPageProps {
   readonly view: RunView;
   /** Null where no relay sent the page. */
   readonly relay: RelayState | null;
+  readonly memory: RunMemory;
   readonly say: Say;
 }
 
 /** The run: what to train, how far it is, and a talk with its model. */
-export function RunPage({ backend, feed, view, relay, say }: RunPageProps): JSX.Element {
+export function RunPage({ backend, feed, view, relay, memory, say }: RunPageProps): JSX.Element {
   const status = view.status ?? idleRun;
   const isTab = backend.kind === "tab";
   const isSteered = view.run?.can.control !== false;
@@ -40,7 +42,7 @@ export function RunPage({ backend, feed, view, relay, say }: RunPageProps): JSX.
       {view.fault && <FaultNotice fault={view.fault} say={say} />}
       {status.error && <FaultNotice fault={status.error} say={say} />}
       {view.isKnown ? (
-        <KnownRun {...{ backend, feed, view, say }} />
+        <KnownRun {...{ backend, feed, view, memory, say }} />
       ) : (
         // What it is as long as nothing is wrong: then the fault says why.
         view.fault === null && <p role="status">{say(isTab ? "run.loading" : "loading")}</p>
@@ -50,7 +52,7 @@ export function RunPage({ backend, feed, view, relay, say }: RunPageProps): JSX.
 }
 
 /** What may be started, how far the run is, and a talk with its model. */
-function KnownRun({ backend, feed, view, say }: Omit<RunPageProps, "relay">): JSX.Element {
+function KnownRun({ backend, feed, view, memory, say }: Omit<RunPageProps, "relay">): JSX.Element {
   const status = view.status ?? idleRun;
   const control = (request: ControlRequest): Promise<RunFault | null> => feed.control(request);
   const isSteered = view.run?.can.control !== false;
@@ -60,7 +62,7 @@ function KnownRun({ backend, feed, view, say }: Omit<RunPageProps, "relay">): JS
     <div class={view.choices.length > 0 ? "pg-columns" : ""}>
       {view.choices.length > 0 && (
         <div>
-          <ControlPanel say={say} status={status} choices={view.choices} control={control} />
+          <ControlPanel say={say} status={status} choices={view.choices} control={control} memory={memory} />
         </div>
       )}
       <div>
@@ -76,6 +78,7 @@ function KnownRun({ backend, feed, view, say }: Omit<RunPageProps, "relay">): JS
           lead={isOpen ? "chat.lead" : isContinuable(status, view.choices) ? "chat.continue" : "chat.closed"}
           model={view.run?.models[0] ?? ""}
           updateOf={(version) => (isSteered ? answeredUpdate(feed.view(), version) : null)}
+          memory={memory}
           say={say}
         />
         {backend.tab !== null && <SaidLines tab={backend.tab} say={say} />}

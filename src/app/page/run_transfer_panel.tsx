@@ -1,20 +1,16 @@
-import { useEffect, useRef, useState } from "hono/jsx/dom";
+import { useEffect, useRef } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
+import { useLiveState } from "../../../gateway/studio/client/live_state.ts";
 import { type ExperimentChoice, isAlive, isExportable, type RunStatus } from "../../schema/run_control.ts";
-import type { ArrivingRun } from "../tab/tab_messages.ts";
 import { DropArea, FileButton } from "./drop_area.tsx";
 import type { DroppedFolder } from "./dropped_files.ts";
 import { experimentText } from "./experiment_text.ts";
+import { useKeptValue } from "./kept_value.ts";
+import type { Arrival } from "./model_memory.ts";
 import { offerDownload } from "./offer_download.ts";
 import type { PanelProps } from "./panel_props.ts";
 import { useTabStatus } from "./tab_status.ts";
 import type { Say, TextKey } from "./texts.ts";
-
-/** A run that was chosen and is not in its place yet. */
-interface Arrival {
-  readonly folder: DroppedFolder;
-  readonly run: ArrivingRun;
-}
 
 /** Why the run that is shown cannot be taken out; null when it can. */
 function obstacleOf({ phase, experiment }: RunStatus): TextKey | null {
@@ -23,9 +19,9 @@ function obstacleOf({ phase, experiment }: RunStatus): TextKey | null {
 }
 
 /** Takes a whole run out of the tab, and brings one in, such as `leyden train` makes it. */
-export function RunTransferPanel({ say, busy, tab, work, changed, choices }: PanelProps): JSX.Element {
+export function RunTransferPanel({ say, busy, tab, memory, work, changed, choices }: PanelProps): JSX.Element {
   const status = useTabStatus(tab);
-  const [arrival, setArrival] = useState<Arrival | null>(null);
+  const arrival = useKeptValue(memory.arrival);
   const heading = useRef<HTMLHeadingElement>(null);
   const save = (): Promise<void> =>
     work(say("loading"), async () => {
@@ -34,18 +30,18 @@ export function RunTransferPanel({ say, busy, tab, work, changed, choices }: Pan
       return say("model.done", { name: archive.name });
     });
   const look = (chosen: DroppedFolder | Promise<DroppedFolder>): Promise<void> => {
-    setArrival(null);
+    memory.arrival.set(null);
     return work(say("loading"), async () => {
       const folder = await chosen;
       if (folder.files.length === 0) return say("model.noFolder");
-      setArrival({ folder, run: await tab.arrivingRun(folder.files) });
+      memory.arrival.set({ folder, run: await tab.arrivingRun(folder.files) });
       return "";
     });
   };
   const take = async ({ folder, run }: Arrival, choice: ExperimentChoice): Promise<void> => {
     await work(say("model.importing", { name: folder.name }), async () => {
       await tab.importRun(choice.id, folder.files);
-      setArrival(null);
+      memory.arrival.set(null);
       changed();
       return say("runs.imported", { title: experimentText(say, choice, "title"), update: run.update });
     });
@@ -53,7 +49,7 @@ export function RunTransferPanel({ say, busy, tab, work, changed, choices }: Pan
     heading.current?.focus();
   };
   const leave = (): void => {
-    setArrival(null);
+    memory.arrival.set(null);
     heading.current?.focus();
   };
   const isClosed = busy || isAlive(status.phase);
@@ -129,7 +125,7 @@ interface ArrivalProps {
 /** Says what was brought, and asks what it goes on as. */
 function ArrivalForm({ say, busy, arrival, choices, take, leave }: ArrivalProps): JSX.Element {
   const { folder, run } = arrival;
-  const [chosen, setChosen] = useState(run.experiment ?? "");
+  const [chosen, setChosen] = useLiveState(run.experiment ?? "");
   const choice = choices.find(({ id }) => id === chosen);
   const replaces = run.kept.includes(chosen);
   const select = useRef<HTMLSelectElement>(null);

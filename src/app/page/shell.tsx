@@ -1,6 +1,7 @@
-import { useEffect, useState } from "hono/jsx/dom";
+import { useEffect } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
 import { contentId } from "../../../gateway/studio/client/content_id.ts";
+import { useLiveState } from "../../../gateway/studio/client/live_state.ts";
 import { FaultNotice } from "./environment.tsx";
 import { Header } from "./header.tsx";
 import { LockedPage } from "./locked_page.tsx";
@@ -28,7 +29,7 @@ function sectionsOf(opening: Opening, isTeacher: boolean): readonly Section[] {
 }
 
 function usePlace(): Place {
-  const [place, setPlace] = useState(placeOf(location.hash));
+  const [place, setPlace] = useLiveState(placeOf(location.hash));
   useEffect(() => {
     const moved = (): void => setPlace(placeOf(location.hash));
     addEventListener("hashchange", moved);
@@ -44,9 +45,9 @@ function skip(): void {
 
 /** The whole page. */
 export function Shell({ secrets }: { secrets: AddressSecrets }): JSX.Element {
-  const [language, setLanguage] = useState(preferredLanguage());
-  const [theme, setTheme] = useState(preferredTheme());
-  const [opening, setOpening] = useState<Opening>({ state: "opening" });
+  const [language, setLanguage] = useLiveState(preferredLanguage());
+  const [theme, setTheme] = useLiveState(preferredTheme());
+  const [opening, setOpening] = useLiveState<Opening>({ state: "opening" });
   const place = usePlace();
   const say = textsOf(language);
   useEffect(() => applyLanguage(language, say("title")), [language]);

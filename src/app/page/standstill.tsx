@@ -1,5 +1,6 @@
-import { useEffect, useState } from "hono/jsx/dom";
+import { useEffect } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
+import { useLiveState } from "../../../gateway/studio/client/live_state.ts";
 import type { TabHost } from "../tab/tab_host.ts";
 import type { Say } from "./texts.ts";
 
@@ -13,7 +14,7 @@ function timeText(ms: number, say: Say): string {
 
 /** For how long the run last stood still with its page, in milliseconds; 0 when it has not since it was started. */
 function useStandstill(tab: TabHost): number {
-  const [ms, setMs] = useState(0);
+  const [ms, setMs] = useLiveState(0);
   useEffect(
     () =>
       tab.onEvent((event) => {

@@ -1,6 +1,7 @@
 import { equalInConstantTime } from "../../../gateway/http/constant_time.ts";
 import { type Entropy, hex } from "../../core/clock.ts";
 import { asLeydenError, type LeydenError } from "../../core/errors.ts";
+import { decodeUrlPart } from "../../core/url_part.ts";
 import type { PageFiles } from "../../schema/page_files.ts";
 import { pagePolicy } from "../../schema/page_policy.ts";
 import { decodeRelayFrame, encodeRelayFrame, mostHeaders, relayCloseCodes } from "../../schema/relay.ts";
@@ -105,7 +106,7 @@ export class Relay {
   }
 
   private async pageFile(pathname: string): Promise<Response> {
-    const path = decoded(pathname.slice(pageRoot.length));
+    const path = decodeUrlPart(pathname.slice(pageRoot.length));
     const file = path === null ? null : await this.options.page.get(path === "" ? "index.html" : path);
     if (file === null) return refusal(404, "not_found", "Not Found");
     const headers = { ...guards, "content-type": file.type, etag: file.etag };
@@ -129,15 +130,6 @@ export class Relay {
     } catch (thrown) {
       return unavailable(asLeydenError(thrown));
     }
-  }
-}
-
-/** A path as it was meant; null for one that is badly encoded. */
-function decoded(path: string): string | null {
-  try {
-    return decodeURIComponent(path);
-  } catch {
-    return null;
   }
 }
 

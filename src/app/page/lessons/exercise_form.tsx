@@ -1,7 +1,8 @@
-import { useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
+import { useLiveState } from "../../../../gateway/studio/client/live_state.ts";
 import type { Exercise, Verdict } from "../../../schema/lesson.ts";
 import type { RunFault } from "../../../schema/run_control.ts";
+import { type FormDraft, useDraft } from "../form_draft.ts";
 import { FaultText } from "./fault_text.tsx";
 import { Prose, Words } from "./prose.tsx";
 import type { SayLesson } from "./say.ts";
@@ -12,6 +13,8 @@ interface ExerciseProps {
   readonly place: number;
   /** What was answered last; empty for nothing yet. */
   readonly given: string;
+  /** What was typed or chosen since, and not answered with. */
+  readonly draft: FormDraft;
   readonly verdict: Verdict | undefined;
   /** True while a run is under way. */
   readonly busy: boolean;
@@ -64,17 +67,17 @@ function Field({ exercise, given, say }: Pick<ExerciseProps, "exercise" | "given
 
 /** An exercise with its field, its button, and what the check says. */
 export function ExerciseForm(props: ExerciseProps): JSX.Element {
-  const { exercise, place, given, verdict, busy, progress, fault, say, answer } = props;
-  const [untouched, setUntouched] = useState(true);
+  const { exercise, place, given, draft, verdict, busy, progress, fault, say, answer } = props;
+  const [untouched, setUntouched] = useLiveState(true);
   /** True after an answer was asked for that is not there. */
-  const [lacks, setLacks] = useState(false);
+  const [lacks, setLacks] = useLiveState(false);
   const { key, kind } = exercise;
   const edits = kind === "edit-config" || kind === "edit-reward";
   const submit = (event: Event): void => {
     event.preventDefault();
     const form = event.currentTarget as HTMLFormElement;
-    const typed = new FormData(form).get(key);
-    const text = typeof typed === "string" ? typed : "";
+    const entry = new FormData(form).get(key);
+    const text = typeof entry === "string" ? entry : "";
     setLacks(text.trim() === "");
     if (text.trim() === "") {
       form.querySelector<HTMLElement>("input, textarea")?.focus();
@@ -83,16 +86,21 @@ export function ExerciseForm(props: ExerciseProps): JSX.Element {
     setUntouched(false);
     answer(exercise, text);
   };
+  const typed = (event: Event): void => {
+    draft.type(key, (event.target as HTMLInputElement).value, given);
+    if (lacks) setLacks(false);
+  };
+  const shown = useDraft(draft, key, given);
   return (
     // Browsers would say what is missing in their own language, and some do not say it at all.
-    <form class="ls-exercise" novalidate onSubmit={submit} onInput={() => lacks && setLacks(false)}>
+    <form class="ls-exercise" novalidate onSubmit={submit} onInput={typed}>
       <fieldset class="ls-plain">
         <legend>
           {`${place}. `}
           <Words text={say(key)} />
         </legend>
-        <Options exercise={exercise} given={given} say={say} />
-        <Field exercise={exercise} given={given} say={say} />
+        <Options exercise={exercise} given={shown} say={say} />
+        <Field exercise={exercise} given={shown} say={say} />
       </fieldset>
       <button type="submit" class="ls-button" disabled={busy && edits}>
         {edits ? say("runWithThis") : say("check")}

@@ -1,6 +1,8 @@
-import { useEffect, useRef, useState } from "hono/jsx/dom";
+import { useEffect, useRef } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
+import { useLiveState } from "../../../../gateway/studio/client/live_state.ts";
 import type { Lesson } from "../../../schema/lesson.ts";
+import type { FormDraft } from "../form_draft.ts";
 import { ExerciseForm } from "./exercise_form.tsx";
 import { FaultText } from "./fault_text.tsx";
 import { Findings } from "./findings.tsx";
@@ -14,6 +16,8 @@ import { StartOver } from "./start_over.tsx";
 interface LessonPageProps {
   readonly lesson: Lesson;
   readonly session: LessonSession;
+  /** What was typed, and not answered with. */
+  readonly draft: FormDraft;
   /** The texts for runs of the lesson's own size, or for tiny ones. */
   sayFor(tiny: boolean): SayLesson;
   studioHref(route: string): string;
@@ -27,8 +31,8 @@ interface LessonPageProps {
 
 /** A lesson from its question to its exercises. */
 export function LessonPage(props: LessonPageProps): JSX.Element {
-  const { lesson, session, sayFor, studioHref, lessonHref, neighbours, room } = props;
-  const [state, setState] = useState(session.view());
+  const { lesson, session, draft, sayFor, studioHref, lessonHref, neighbours, room } = props;
+  const [state, setState] = useLiveState(session.view());
   const say = sayFor(state.tiny);
   const exercises = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
@@ -41,6 +45,10 @@ export function LessonPage(props: LessonPageProps): JSX.Element {
     // A lesson that is not read yet would tell the room that nothing is done.
     if (state.isRestored) void room?.tell(roomReport(lesson, state));
   }, [room, state]);
+  const startedOver = (): void => {
+    draft.clear();
+    exercises.current?.focus();
+  };
   if (!state.isRestored) return <p role="status">{say("opening")}</p>;
   const done = lesson.exercises.filter(({ key }) => state.verdicts[key]?.ok === true).length;
   return (
@@ -61,7 +69,7 @@ export function LessonPage(props: LessonPageProps): JSX.Element {
         </h2>
         <div class="ls-row">
           <span class="ls-muted" role="status">{`${done} / ${lesson.exercises.length} ${say("exercisesDone")}`}</span>
-          <StartOver {...{ session, state, room, say }} done={() => exercises.current?.focus()} />
+          <StartOver {...{ session, state, room, say }} done={startedOver} />
         </div>
         {!state.isLasting && <p class="ls-muted">{say("notKept")}</p>}
         {lesson.exercises.map((exercise, i) => (
@@ -69,6 +77,7 @@ export function LessonPage(props: LessonPageProps): JSX.Element {
             key={exercise.key}
             exercise={exercise}
             place={i + 1}
+            draft={draft}
             given={state.answers[exercise.key] ?? ""}
             verdict={state.verdicts[exercise.key]}
             busy={isBusy(state) || !state.canStart}

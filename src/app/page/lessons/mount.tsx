@@ -1,7 +1,8 @@
 /** The lessons as a part of the page. */
-import { render } from "hono/jsx/dom";
+import { createRoot } from "hono/jsx/dom/client";
 import { lessons } from "../../../../examples/lessons/lessons.ts";
 import type { LessonLanguage } from "../../../schema/lesson.ts";
+import { FormDraft } from "../form_draft.ts";
 import type { Ask } from "./lesson_gateway.ts";
 import { LessonList } from "./lesson_list.tsx";
 import { browserValues, LessonMemory } from "./lesson_memory.ts";
@@ -28,6 +29,8 @@ export interface LessonsOptions {
 
 /** Lessons that were begun in this page: another language, or a look elsewhere, loses nothing. */
 const sessions = new Map<string, LessonSession>();
+/** What was typed in them, and not answered with. */
+const drafts = new Map<string, FormDraft>();
 /** What lessons keep over a reload. */
 let memory: LessonMemory | null = null;
 /** The membership in a room, for all lessons. */
@@ -38,14 +41,16 @@ const lessonHref = (id: string): string => (id === "" ? "#lesson" : `#lesson/${i
 /** Shows a lesson, or their list, in an element. */
 export function mountLessons(root: HTMLElement, options: LessonsOptions): { close(): void } {
   const { fetch, language, studioHref } = options;
+  const tree = createRoot(root);
+  const shown = { close: () => tree.unmount() };
   if (options.lesson === teacherId) {
-    render(<TeacherPage language={language} lessonHref={lessonHref} />, root);
-    return { close: () => root.replaceChildren() };
+    tree.render(<TeacherPage language={language} lessonHref={lessonHref} />);
+    return shown;
   }
   const published = options.lesson === null ? null : findLesson(options.lesson);
   if (published === null) {
-    render(<LessonList language={language} lessonHref={lessonHref} />, root);
-    return { close: () => root.replaceChildren() };
+    tree.render(<LessonList language={language} lessonHref={lessonHref} />);
+    return shown;
   }
   const { lesson } = published;
   memory ??= new LessonMemory(browserValues());
@@ -53,6 +58,8 @@ export function mountLessons(root: HTMLElement, options: LessonsOptions): { clos
   session.ask = fetch;
   void session.look();
   sessions.set(lesson.id, session);
+  const draft = drafts.get(lesson.id) ?? new FormDraft();
+  drafts.set(lesson.id, draft);
   if (options.room) link ??= new RoomLink(options.room, tabTicket);
   const place = lessons.indexOf(published);
   const neighbours = {
@@ -61,6 +68,6 @@ export function mountLessons(root: HTMLElement, options: LessonsOptions): { clos
   };
   const sayFor = (tiny: boolean): SayLesson => sayOf(published, language, tiny);
   const room = options.room ? link : null;
-  render(<LessonPage {...{ lesson, session, sayFor, studioHref, lessonHref, neighbours, room }} />, root);
-  return { close: () => root.replaceChildren() };
+  tree.render(<LessonPage {...{ lesson, session, draft, sayFor, studioHref, lessonHref, neighbours, room }} />);
+  return shown;
 }

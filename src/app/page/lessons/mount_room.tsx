@@ -1,6 +1,9 @@
 /** The teacher's view over a room's tabs, as a part of the page. */
-import { render, useEffect, useState } from "hono/jsx/dom";
+
+import { useEffect } from "hono/jsx/dom";
+import { createRoot } from "hono/jsx/dom/client";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
+import { useLiveState } from "../../../../gateway/studio/client/live_state.ts";
 import { LeydenError } from "../../../core/errors.ts";
 import type { LessonLanguage } from "../../../schema/lesson.ts";
 import { type RoomMember, type RoomView, roomViewSchema } from "../../../schema/room.ts";
@@ -127,8 +130,8 @@ function MemberTable({ members, say, language, onRemove }: MembersProps): JSX.El
 
 function RoomTable({ ask, language }: RoomOptions): JSX.Element {
   const say = sayOf(null, language);
-  const [room, setRoom] = useState<RoomView | null>(null);
-  const [fault, setFault] = useState<RunFault | null>(null);
+  const [room, setRoom] = useLiveState<RoomView | null>(null);
+  const [fault, setFault] = useLiveState<RunFault | null>(null);
   const show = (looked: Promise<RoomView>): void => {
     looked.then(
       (view) => {
@@ -168,6 +171,7 @@ function RoomTable({ ask, language }: RoomOptions): JSX.Element {
 
 /** Shows the room in an element. */
 export function mountRoom(root: HTMLElement, options: RoomOptions): { close(): void } {
-  render(<RoomTable {...options} />, root);
-  return { close: () => root.replaceChildren() };
+  const tree = createRoot(root);
+  tree.render(<RoomTable {...options} />);
+  return { close: () => tree.unmount() };
 }

@@ -1,12 +1,13 @@
-import { useEffect, useState } from "hono/jsx/dom";
+import { useEffect } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
+import { useLiveState } from "../../../../gateway/studio/client/live_state.ts";
 import { FaultText } from "./fault_text.tsx";
 import type { RoomLink } from "./room_link.ts";
 import type { SayLesson } from "./say.ts";
 
 /** Lets a learner share progress with the teacher's room; nothing is sent before. */
 export function RoomPanel({ link, say }: { link: RoomLink; say: SayLesson }): JSX.Element {
-  const [state, setState] = useState(link.view());
+  const [state, setState] = useLiveState(link.view());
   useEffect(() => link.subscribe(() => setState(link.view())), [link]);
   const submit = (event: Event): void => {
     event.preventDefault();

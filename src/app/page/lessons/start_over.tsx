@@ -1,5 +1,5 @@
-import { useState } from "hono/jsx/dom";
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
+import { useLiveState } from "../../../../gateway/studio/client/live_state.ts";
 import { ConfirmDialog } from "../confirm_dialog.tsx";
 import { isBusy, type LessonSession, type LessonState } from "./lesson_session.ts";
 import type { RoomLink } from "./room_link.ts";
@@ -17,7 +17,7 @@ interface StartOverProps {
 
 /** Forgets a lesson's answers and results and leaves the room, for whoever sits down next. */
 export function StartOver({ session, state, room, say, done }: StartOverProps): JSX.Element | null {
-  const [asks, setAsks] = useState(false);
+  const [asks, setAsks] = useLiveState(false);
   const answer = (yes: boolean): void => {
     setAsks(false);
     if (!yes) return;
