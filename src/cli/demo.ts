@@ -71,11 +71,11 @@ export function demoLines(result: DemoResult): string[] {
 /** What to type after the demo, whose run is in a folder. */
 function nextLines(run: string): string[] {
   const place = /^[\w./\\:~+-]+$/.test(run) ? run : `'${run.replaceAll("'", "'\\''")}'`;
-  return [
-    "",
-    `The run is in ${run}. Next:`,
-    `  npx leyden studio ${place}    every rollout of it, call by call and token by token`,
-    `  npx leyden export my-model --model ${place}    the trained model as a Hugging Face folder`,
-    '  npx leyden try -- python3 my_agent.py "a task"    your own agent, once, before any training',
+  const next: readonly (readonly [command: string, what: string])[] = [
+    [`npx leyden studio ${place}`, "every rollout of it, call by call and token by token"],
+    [`npx leyden export my-model --model ${place}`, "the trained model as a Hugging Face folder"],
+    ['npx leyden try -- python3 my_agent.py "a task"', "your own agent, once, before any training"],
   ];
+  const width = Math.max(...next.map(([command]) => command.length));
+  return ["", `The run is in ${run}. Next:`, ...next.map(([command, what]) => `  ${command.padEnd(width)}  # ${what}`)];
 }

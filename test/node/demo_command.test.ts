@@ -30,8 +30,8 @@ describe("leyden demo", () => {
     expect(training).toBeLessThan(all ?? 0);
     const run = join(folder, "run");
     expect(out).toMatch(/\nOne of them: .+ .+\?\n {2}before: .+ \(reward [01]\)\n {3}after: .+ \(reward [01]\)\n/);
-    expect(out).toContain(`\nThe run is in ${run}. Next:\n  npx leyden studio ${run}    `);
-    expect(out).toContain(`\n  npx leyden export my-model --model ${run}    `);
+    expect(out).toContain(`\nThe run is in ${run}. Next:\n  npx leyden studio ${run} `);
+    expect(out).toContain(`\n  npx leyden export my-model --model ${run}  # `);
   });
 
   it("names both times at its end", () => {
