@@ -21,10 +21,16 @@ export function choice(key: string, options: readonly string[], right: string): 
   };
 }
 
-/** A number as people type it, with a point or a comma; NaN for other texts. */
-function typedNumber(answer: string): number {
-  const text = answer.trim().replace(",", ".").replace("−", "-");
-  return text === "" ? Number.NaN : Number(text);
+const decimal = /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i;
+/** "1,000" is a thousand to some and one to others. */
+const grouped = /^[+-]?[1-9]\d{0,2}(,\d{3})+(\.|$)/;
+
+/** A number as people type it, in digits of any width, with a point or a comma; NaN for other texts, and for doubtful ones. */
+export function typedNumber(answer: string): number {
+  const text = answer.normalize("NFKC").trim().replace("−", "-");
+  if (grouped.test(text)) return Number.NaN;
+  const pointed = text.replace(",", ".");
+  return decimal.test(pointed) ? Number(pointed) : Number.NaN;
 }
 
 /** A number that the learner's own runs hold, right to so many digits after the point. */

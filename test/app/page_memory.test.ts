@@ -1,6 +1,7 @@
 /** What the page keeps while it lives: what was typed, and work that goes on when its section was left. */
 import { describe, expect, it } from "vitest";
 import { FormDraft } from "../../src/app/page/form_draft.ts";
+import { passingReason } from "../../src/app/page/kept_panel.tsx";
 import { KeptValue } from "../../src/app/page/kept_value.ts";
 import { ModelMemory } from "../../src/app/page/model_memory.ts";
 import { placeOf } from "../../src/app/page/routes.ts";
@@ -72,6 +73,16 @@ describe("the section of models", () => {
     leave();
     kept.set(3);
     expect([kept.value, told]).toEqual([3, 1]);
+  });
+});
+
+describe("a page that keeps nothing", () => {
+  it("says why: opened from a disk, or not allowed to", () => {
+    expect([passingReason("file:"), passingReason("http:"), passingReason("https:")]).toEqual([
+      "kept.memory",
+      "kept.blocked",
+      "kept.blocked",
+    ]);
   });
 });
 

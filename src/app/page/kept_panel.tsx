@@ -12,7 +12,7 @@ import { type KeptTableProps, RunTable } from "./kept_run_table.tsx";
 import { browserStorage, type StorageFacts, storageFacts } from "./lasting_storage.ts";
 import type { PanelProps } from "./panel_props.ts";
 import { useTabStatus } from "./tab_status.ts";
-import type { Say } from "./texts.ts";
+import type { Say, TextKey } from "./texts.ts";
 
 interface Kept {
   readonly things: KeptThings;
@@ -73,8 +73,13 @@ export function KeptPanel({ say, busy, tab, work, changed, version }: PanelProps
   );
 }
 
+/** Why nothing is kept, by the scheme of the page's address. */
+export function passingReason(protocol: string): TextKey {
+  return protocol === "file:" ? "kept.memory" : "kept.blocked";
+}
+
 function StorageText({ kept: { things, facts }, say }: { kept: Kept; say: Say }): JSX.Element {
-  if (!things.isDurable) return <p class="pg-hint">{say("kept.memory")}</p>;
+  if (!things.isDurable) return <p class="pg-hint">{say(passingReason(location.protocol))}</p>;
   const { isLasting, usedBytes, quotaBytes } = facts;
   return (
     <p class="pg-hint">

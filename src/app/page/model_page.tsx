@@ -5,7 +5,7 @@ import type { TabHost } from "../tab/tab_host.ts";
 import { CheckpointPanel } from "./checkpoint_panel.tsx";
 import { ConfirmDialog } from "./confirm_dialog.tsx";
 import { DropArea, FileButton } from "./drop_area.tsx";
-import type { DroppedFolder } from "./dropped_files.ts";
+import type { DroppedFile, DroppedFolder } from "./dropped_files.ts";
 import { FaultNotice } from "./environment.tsx";
 import { KeptPanel } from "./kept_panel.tsx";
 import { useKeptValue } from "./kept_value.ts";
@@ -51,15 +51,17 @@ export function ModelPage({ tab, memory, say, choices, refresh }: ModelPageProps
 function ImportModel({ say, busy, tab, memory, work, changed }: PanelProps): JSX.Element {
   const doubted = useKeptValue(memory.doubtedModel);
   const take = async ({ name, files }: DroppedFolder): Promise<string> => {
+    memory.note(say("model.importingFiles", { name, ...sumOf(files) }));
     const imported = await tab.importModel(name, files);
     changed();
-    const bytes = files.reduce((sum, { file }) => sum + file.size, 0);
-    return say("model.imported", { name: imported, files: files.length, size: sizeText(bytes) });
+    const isArchive = files.length === 1 && files[0]?.path.endsWith(".zip") === true;
+    return say(isArchive ? "model.importedArchive" : "model.imported", { name: imported, ...sumOf(files) });
   };
   const bring = (chosen: DroppedFolder | Promise<DroppedFolder>): Promise<void> =>
     work(say("loading"), async () => {
       const folder = await chosen;
       if (folder.files.length === 0) return say("model.noFolder");
+      memory.note(say("model.importingFiles", { name: folder.name, ...sumOf(folder.files) }));
       const { replaces } = await tab.arrivingModel(folder.name, folder.files);
       if (!replaces) return take(folder);
       memory.doubtedModel.set(folder);
@@ -85,4 +87,9 @@ function ImportModel({ say, busy, tab, memory, work, changed }: PanelProps): JSX
       )}
     </section>
   );
+}
+
+/** How much a folder is, in words. */
+function sumOf(files: readonly DroppedFile[]): { files: number; size: string } {
+  return { files: files.length, size: sizeText(files.reduce((sum, { file }) => sum + file.size, 0)) };
 }
