@@ -1,4 +1,5 @@
 /** What lessons read of a run: its trained groups, call by call, with the text of every token. */
+import { earnedBy } from "../../src/schema/earned.ts";
 import type { LessonCall, LessonGroup, LessonRollout } from "../../src/schema/lesson.ts";
 import type { CallRecord, Store } from "../../src/schema/store.ts";
 import { eventTypes, type Rollout } from "../../src/schema/wire.ts";
@@ -58,13 +59,16 @@ async function lessonRollout(store: Store, rollout: Rollout, codec: LessonCodec)
   const { rollout_id: id } = rollout;
   const attempt = rollout.status.last_attempt_id ?? "0";
   const rewards = await store.events(id, attempt, eventTypes.reward);
-  const reward = rewards.at(-1)?.data.value;
   const calls = await store.calls(id, attempt);
+  const { reward } = earnedBy(
+    rewards,
+    calls.map((call) => call.id),
+  );
   return {
     id,
     attempt,
     status: statusOf(rollout),
-    reward: typeof reward === "number" && Number.isFinite(reward) ? reward : null,
+    reward,
     input: asRecord(rollout.input),
     hidden: asRecord(rollout.hidden),
     calls: await Promise.all(calls.filter(({ own }) => own).map((call) => lessonCall(call, codec))),

@@ -2,8 +2,8 @@ import { context, type Span, type SpanStatus, SpanStatusCode, type Tracer, trace
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
 import { BatchSpanProcessor, type ReadableSpan, type SpanExporter, TracerProvider } from "@opentelemetry/sdk-trace";
 import { version } from "../core/version.ts";
-import { earnedBy } from "../experiment/earned.ts";
 import type { MetricsLine } from "../experiment/run_folder.ts";
+import { earnedBy } from "../schema/earned.ts";
 import { isTerminal } from "../schema/rollout.ts";
 import type { CallRecord, Store } from "../schema/store.ts";
 import { eventTypes, type Rollout } from "../schema/wire.ts";
@@ -110,7 +110,11 @@ export class Telemetry {
     const { store } = this.options;
     const { rollout_id: id, status, metadata, is_train: isTrain } = rollout;
     const attempt = status.last_attempt_id ?? "0";
-    const { reward } = earnedBy(await store.events(id, attempt, eventTypes.reward));
+    const calls = await store.calls(id, attempt);
+    const { reward } = earnedBy(
+      await store.events(id, attempt, eventTypes.reward),
+      calls.map((call) => call.id),
+    );
     const span = this.tracer.startSpan("invoke_agent", {
       startTime: milliseconds(from),
       root: true,

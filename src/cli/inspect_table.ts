@@ -1,4 +1,4 @@
-import { earnedBy } from "../experiment/earned.ts";
+import { earnedBy } from "../schema/earned.ts";
 import type { CallRecord, Store } from "../schema/store.ts";
 import { eventTypes, type Rollout } from "../schema/wire.ts";
 import { counted } from "./counted.ts";
@@ -34,7 +34,10 @@ export async function rolloutLine(store: Store, rollout: Rollout): Promise<Rollo
     rollout: id,
     mode: isTrain ? "train" : "val",
     state: status.state,
-    reward: earnedBy(rewards).reward,
+    reward: earnedBy(
+      rewards,
+      calls.map((call) => call.id),
+    ).reward,
     attempt,
     attempts: attempts.length,
     calls: calls.length,

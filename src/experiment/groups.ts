@@ -1,10 +1,11 @@
 import type { GroupRecord, RolloutRecord, CallRecord as TrainedCall } from "../rl/batch/batch_input.ts";
 import { enqueueEvents, type NamedCreate } from "../rollout/enqueue.ts";
 import type { RolloutHooks } from "../rollout/hooks.ts";
+import { earnedBy } from "../schema/earned.ts";
 import type { CallRecord, Store } from "../schema/store.ts";
 import type { TaskRow } from "../schema/task.ts";
 import { eventTypes, type Rollout, type RolloutConfig, type RolloutMode } from "../schema/wire.ts";
-import { earnedBy, withEarned } from "./earned.ts";
+import { withEarned } from "./earned.ts";
 
 /** Rollouts of one task that run side by side. */
 export interface Group {
@@ -85,7 +86,10 @@ export async function readRollout(store: Store, id: string, purpose: RolloutMode
   const [events, calls] = await Promise.all([store.events(id, attempt, eventTypes.reward), store.calls(id, attempt)]);
   return withEarned(
     { id, attempt, status: statusOf(rollout), calls: calls.map((call) => trainedCall(call, purpose)) },
-    earnedBy(events),
+    earnedBy(
+      events,
+      calls.map((call) => call.id),
+    ),
   );
 }
 

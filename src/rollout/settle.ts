@@ -9,7 +9,7 @@ import { type AttemptEnd, type Failure, failure, failureOf } from "./failure.ts"
 import type { BoundGrader } from "./graders/registry.ts";
 import type { FinishedRollout, RolloutHooks } from "./hooks.ts";
 import type { RolloutOutcome } from "./outcome.ts";
-import { finalMessage, lastReward, transcript } from "./transcript.ts";
+import { finalMessage, postedReward, transcript } from "./transcript.ts";
 
 /** What decides a rollout's result once its last attempt has ended. */
 export interface SettleDeps {
@@ -75,6 +75,7 @@ export class Settler {
       reward = null;
       reason = settleFailure(thrown, reason);
     }
+    reward = this.asPosted(attempt, added, reward);
     return {
       format: 1,
       rolloutId: rollout.rollout_id,
@@ -90,6 +91,17 @@ export class Settler {
     };
   }
 
+  /** The reward that the trainer will read off the events: an agent that failed has what it was given before, as hooks say. */
+  private asPosted(
+    { rollout, events }: LastAttempt,
+    added: readonly EventCreate[],
+    decided: RolloutOutcome["reward"],
+  ): RolloutOutcome["reward"] {
+    const value = postedReward([...events, ...added]);
+    if (value === null || value === decided?.value) return decided;
+    return { value, source: this.sourceOf(rollout), reason: "posted" };
+  }
+
   private sourceOf(rollout: Rollout): RewardSource {
     return rollout.config.reward?.source ?? this.deps.rewardSource;
   }
@@ -97,7 +109,7 @@ export class Settler {
   private async reward(attempt: LastAttempt, added: EventCreate[]): Promise<RolloutOutcome["reward"]> {
     const source = this.sourceOf(attempt.rollout);
     if (source === "agent") {
-      const value = lastReward(attempt.events);
+      const value = postedReward(attempt.events);
       return { value, source, reason: value === null ? "no_reward" : "posted" };
     }
     const { value, reason, details } = source === "exit" ? gradeExit(attempt.end) : await this.grade(attempt);

@@ -1,7 +1,7 @@
+import { earnedBy } from "../schema/earned.ts";
 import type { TranscriptCall } from "../schema/grader.ts";
-import { isReward } from "../schema/reward.ts";
 import type { FailedCall } from "../schema/rollout_client.ts";
-import { eventTypes, type RolloutEvent } from "../schema/wire.ts";
+import { type EventCreate, eventTypes, type RolloutEvent } from "../schema/wire.ts";
 import type { ModelRequestData } from "../schema/wire_proxy.ts";
 
 type Json = Record<string, unknown>;
@@ -78,8 +78,10 @@ export function lastCallStatus(events: readonly RolloutEvent[], failed: readonly
   return toCall(recorded).httpStatus;
 }
 
-/** Value of the last reward event that counts; null when there is none or it is nothing that a reward can be. */
-export function lastReward(events: readonly RolloutEvent[]): number | null {
-  const value = events.findLast((event) => event.event_type === eventTypes.reward)?.data.value;
-  return isReward(value) ? value : null;
+/** The reward that an attempt's events give its rollout, as the trainer reads them; null when there is none. */
+export function postedReward(events: readonly EventCreate[]): number | null {
+  const ids = events.flatMap(({ event_type, data }) =>
+    event_type === eventTypes.modelRequest && typeof data?.call_id === "string" ? [data.call_id] : [],
+  );
+  return earnedBy(events, ids).reward;
 }

@@ -111,7 +111,7 @@ export function foldEvent(before: FoldedSummary, event: RolloutEvent, named: str
     return withReward({ ...folded, ofCalls: { ...folded.ofCalls, [call]: { own, tokens: each } } });
   }
   if (typeof agent === "string") return folded;
-  return withReward({ ...folded, whole: isReward(value) ? value : null });
+  return isReward(value) ? withReward({ ...folded, whole: value }) : folded;
 }
 
 /** The rollout's own reward, else what its calls earned. */

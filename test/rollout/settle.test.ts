@@ -10,7 +10,7 @@ import { Rig, type RigOptions } from "./rig.ts";
 const numeric = bindGrader("numeric", {});
 
 /** One rollout whose agent says `reply` and exits with `code`. */
-async function finish(options: RigOptions, reply: string, code = 0, source?: RewardSource) {
+async function finish(options: RigOptions, reply: string, code = 0, source?: RewardSource, posted: object[] = []) {
   const runner = new FakeRunner();
   const rig = new Rig({ runner, files: new MemoryFiles(), ...options });
   rig.start();
@@ -22,6 +22,7 @@ async function finish(options: RigOptions, reply: string, code = 0, source?: Rew
     event_type: "model_request",
     data: { request: { messages: [] }, response, http_status: 200, status: "ok" },
   });
+  for (const data of posted) await rig.client.postEvent("r1", "0", { event_type: "reward", data: { ...data } });
   attempt.exit(code);
   const outcome = await rig.outcome("r1");
   const events = (await rig.client.events("r1", "0")).slice(1);
@@ -84,6 +85,33 @@ describe("reward sources", () => {
     expect(status.error_message).toBe(
       'grader_failed: Grader "(none)": reward.source is grader. Name one in task.grader.',
     );
+  });
+});
+
+describe("a posted reward", () => {
+  const post = (value: number): RolloutHooks => ({
+    onSucceeded: ({ addEvent }) => addEvent({ event_type: "reward", data: { value } }),
+    onFailed: ({ addEvent }) => addEvent({ event_type: "reward", data: { value } }),
+  });
+
+  it("is the result's as it is the trainer's, of an agent that failed after it too", async () => {
+    const reward = { value: 1, source: "agent", reason: "posted" };
+    const ended = await finish({ reward: "agent" }, "", 1, undefined, [{ value: 1 }]);
+    expect(ended.outcome).toMatchObject({ state: "failed", failure: { code: "agent_exit" }, reward });
+    const throwing: RolloutHooks = { onSucceeded: () => Promise.reject(new Error("no")) };
+    expect(
+      (await finish({ reward: "agent", hooks: throwing }, "", 0, undefined, [{ value: 1 }])).outcome,
+    ).toMatchObject({
+      ...{ state: "failed", failure: { code: "hook_failed" }, reward },
+    });
+    expect((await finish({ reward: "agent" }, "", 1)).outcome.reward).toBeNull();
+  });
+
+  it("of a hook comes after the one that was decided", async () => {
+    for (const code of [0, 1]) {
+      const { outcome } = await finish({ reward: "grader", grader: numeric, hooks: post(0.5) }, "42", code);
+      expect(outcome.reward).toEqual({ value: 0.5, source: "grader", reason: "posted" });
+    }
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { finalMessage, lastCallStatus, lastReward, transcript } from "../../src/rollout/transcript.ts";
+import { finalMessage, lastCallStatus, postedReward, transcript } from "../../src/rollout/transcript.ts";
 import type { RolloutEvent } from "../../src/schema/wire.ts";
 
 function event(type: string, data: Record<string, unknown>, timestamp = 1): RolloutEvent {
@@ -74,8 +74,14 @@ describe("transcript", () => {
       event("reward", { value: 1 }),
       event("claimed_reward", { value: 9 }),
     ];
-    expect(lastReward(rewards)).toBe(1);
-    expect(lastReward([...rewards, event("reward", { value: "high" })])).toBeNull();
-    expect(lastReward([])).toBeNull();
+    expect(postedReward(rewards)).toBe(1);
+    expect(postedReward([...rewards, event("reward", { value: "high" })])).toBe(1);
+    expect(postedReward([])).toBeNull();
+  });
+
+  it("sums what its calls earned where nobody gave the whole one", () => {
+    const answered = event("model_request", { call_id: "c1" });
+    const earned = event("reward", { value: 0.5, call_id: "chatcmpl-c1" });
+    expect(postedReward([answered, earned, event("reward", { value: 7, call_id: "unknown" })])).toBe(0.5);
   });
 });

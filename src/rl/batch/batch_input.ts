@@ -45,6 +45,8 @@ export interface RolloutRecord {
   reward: number | null;
   /** What each agent of the rollout earned, by name, where that differs from the rollout's reward. */
   agentRewards?: Readonly<Record<string, number>>;
+  /** Reward events that gave nothing: of no number, or for a call or an agent that it does not have. */
+  ignoredRewards?: number;
   /** In order of arrival: only Agent Lightning's views depend on it. */
   calls: readonly CallRecord[];
 }

@@ -91,6 +91,7 @@ class Selector {
     "training/n_rollouts": 0,
     "training/n_rollouts_w_trace": 0,
     "training/n_rollouts_w_reward": 0,
+    "training/n_rewards_ignored": 0,
     "training/n_rollouts_failed": 0,
     "training/n_rollouts_timed_out": 0,
     "training/n_rollouts_overlong": 0,
@@ -114,8 +115,8 @@ class Selector {
     this.options = options;
   }
 
-  private count(name: string): void {
-    this.counts[name] = (this.counts[name] ?? 0) + 1;
+  private count(name: string, by = 1): void {
+    this.counts[name] = (this.counts[name] ?? 0) + by;
   }
 
   /** The reward to train with; null leaves the rollout out. */
@@ -147,6 +148,7 @@ class Selector {
   rollout(group: GroupRecord, rollout: RolloutRecord): SelectedRollout | null {
     this.count("training/n_rollouts");
     if (isReward(rollout.reward)) this.count("training/n_rollouts_w_reward");
+    this.count("training/n_rewards_ignored", rollout.ignoredRewards ?? 0);
     const found = filterRollout(rollout, this.options);
     for (const { name } of found) this.count(name);
     const reward = found.some(({ excludes }) => excludes) ? null : this.reward(rollout);
