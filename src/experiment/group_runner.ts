@@ -24,6 +24,9 @@ export interface GroupRunnerDeps {
   readonly signal: AbortSignal;
 }
 
+/** Groups that are started before others are let in. */
+const startedAtOnce = 64;
+
 /** Starts the groups of a run's tasks as its schedule says, and knows which have finished. */
 export class GroupRunner {
   readonly schedule: GroupSchedule<Group>;
@@ -151,14 +154,19 @@ export class GroupRunner {
     this.schedule.finish(group);
   }
 
+  /** Starts groups as far as there is room, some at a time: a stop is heard between them. @throws CancelledError */
   private async topUp(): Promise<void> {
-    const fresh: Group[] = [];
+    const { clock, signal } = this.deps;
     while (this.schedule.room > 0) {
-      const group = this.groupAt(this.cursor++);
-      this.schedule.start(group);
-      fresh.push(group);
+      const fresh: Group[] = [];
+      while (this.schedule.room > 0 && fresh.length < startedAtOnce) {
+        const group = this.groupAt(this.cursor++);
+        this.schedule.start(group);
+        fresh.push(group);
+      }
+      await this.start(fresh);
+      if (this.schedule.room > 0) await clock.sleep(0, signal);
     }
-    if (fresh.length > 0) await this.start(fresh);
   }
 
   private async start(groups: readonly Group[]): Promise<void> {

@@ -137,11 +137,16 @@ const number = z.number().min(0);
 const positive = z.number().int().min(1);
 const options = z.record(z.string(), z.unknown());
 
+/** Beyond these the lists of an update's groups and rollouts, and an adapter's matrices, fit in no device's memory. */
+const mostTasks = 65_536;
+const mostRollouts = 4_096;
+const mostRank = 8_192;
+
 /** Defaults are GRPO by rollouts with one optimizer step per update. */
 export const trainSchema: z.ZodType<TrainConfig, unknown> = z.strictObject({
   updates: count.default(10),
-  tasksPerUpdate: positive.default(8),
-  groupSize: positive.default(8),
+  tasksPerUpdate: positive.max(mostTasks).default(8),
+  groupSize: positive.max(mostRollouts).default(8),
   temperature: z.number().positive().default(1),
   advantage: z.string().default("grpo"),
   advantageOptions: options.default({}),
@@ -204,7 +209,7 @@ export const trainSchema: z.ZodType<TrainConfig, unknown> = z.strictObject({
   microBatchTokens: count.default(0),
   recomputedLayers: z.union([count, z.literal("auto")]).default("auto"),
   optimizerStates: z.enum(["f32", "int8"]).default("f32"),
-  loraRank: count.default(0),
+  loraRank: count.max(mostRank).default(0),
   loraAlpha: z.number().positive().default(32),
   loraTargets: z.union([z.literal("all-linear"), z.array(z.string().min(1)).min(1)]).default("all-linear"),
   rslora: z.boolean().default(false),

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { parseConfig } from "../../src/experiment/config.ts";
 import { GroupRunner } from "../../src/experiment/group_runner.ts";
 import type { RunState } from "../../src/experiment/run_folder.ts";
+import { systemClock } from "../../src/platform/clock.ts";
 import type { TrainConfig } from "../../src/schema/train_config.ts";
 import { MemoryStore } from "../../src/store/memory_store.ts";
 import { stillClock } from "../runtime/still_clock.ts";
@@ -13,7 +14,10 @@ const fresh: RunState = {
 
 const rolloutConfig = { timeout_seconds: 0, local: null, k8s: null };
 
-async function runner(train: Partial<TrainConfig>): Promise<{ runner: GroupRunner; store: MemoryStore }> {
+async function runner(
+  train: Partial<TrainConfig>,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<{ runner: GroupRunner; store: MemoryStore }> {
   const config = parseConfig({
     ...{ model: { path: "m" }, task: { dataset: "d" }, rollout: { command: ["c"] } },
     train: { updates: 9, tasksPerUpdate: 2, groupSize: 2, ...train },
@@ -24,10 +28,10 @@ async function runner(train: Partial<TrainConfig>): Promise<{ runner: GroupRunne
     config,
     tasks,
     store,
-    clock: stillClock,
+    clock: { ...stillClock, sleep: systemClock.sleep },
     rolloutConfig,
     hooks: {},
-    signal: new AbortController().signal,
+    signal,
   };
   return { store, runner: new GroupRunner(deps, fresh) };
 }
@@ -112,5 +116,20 @@ describe("a run's tasks", () => {
     expect(carryOver).toEqual([0, 1]);
     expect(Object.keys(tasks?.picks ?? {})).toEqual(["0", "1"]);
     expect((await runner({})).runner.state().tasks).toBeUndefined();
+  });
+});
+
+describe("an update of very many groups", () => {
+  it("is stopped while they are being started", async () => {
+    const stop = new AbortController();
+    const { runner: made } = await runner({ tasksPerUpdate: 65_536 }, stop.signal);
+    const started = made.lookAndStart();
+    setTimeout(() => stop.abort());
+    await expect(started).rejects.toMatchObject({ code: "cancelled" });
+    expect(made.schedule.untrained.length).toBeLessThan(65_536);
+    await expect(runner({ tasksPerUpdate: 65_537 })).rejects.toMatchObject({
+      code: "config",
+      message: expect.stringContaining("train.tasksPerUpdate"),
+    });
   });
 });

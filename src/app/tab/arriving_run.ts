@@ -1,9 +1,12 @@
-import { FormatError } from "../../core/errors.ts";
+import { FormatError, LeydenError } from "../../core/errors.ts";
 import { parseConfig, parseShape } from "../../experiment/config.ts";
 import { configChanges } from "../../experiment/config_changes.ts";
+import { type Checkpoint, RunFolder } from "../../experiment/run_folder.ts";
+import { memoryFiles } from "../../platform/memory_files.ts";
 import type { ExperimentConfig } from "../../schema/experiment.ts";
+import type { Files } from "../../schema/files.ts";
 import { offeredExperiments } from "./experiments.ts";
-import { type Folder, textOf } from "./folder_archive.ts";
+import { bytesOf, type Folder, textOf } from "./folder_archive.ts";
 import type { RunFacts } from "./tab_messages.ts";
 import { recordName } from "./tab_record.ts";
 
@@ -27,6 +30,10 @@ export function recognisedExperiment(config: ExperimentConfig): string | null {
   return first === undefined || first.changes === second?.changes ? null : first.id;
 }
 
+const advice = { do: "Choose the folder that leyden train --out named, or a zip of it." };
+/** Folder of a run's checkpoints. */
+const checkpoints = "checkpoints";
+
 /** The configuration in a run's folder. @throws FormatError "run_folder" saying what the folder is instead */
 export async function runConfigOf(folder: Folder): Promise<ExperimentConfig> {
   if (folder[recordName] !== undefined) {
@@ -34,27 +41,59 @@ export async function runConfigOf(folder: Folder): Promise<ExperimentConfig> {
       do: 'Bring it with "Import a checkpoint".',
     });
   }
-  const advice = { do: "Choose the folder that leyden train --out named, or a zip of it." };
   if (folder["config.json"] === undefined) {
     throw new FormatError("run_folder", "The folder holds no run: it has no config.json.", advice);
   }
+  return parsedConfig(await textOf(folder["config.json"]), "config.json");
+}
+
+/** A run's configuration in a text. @throws FormatError "run_folder" naming what is wrong with it */
+export function parsedConfig(text: string, name: string): ExperimentConfig {
   try {
-    return parseShape(JSON.parse(await textOf(folder["config.json"])));
+    return parseShape(JSON.parse(text));
   } catch (cause) {
-    const message = "The folder holds no run: its config.json is no experiment's configuration.";
+    // Of a configuration with unknown keys, which these are.
+    const why = cause instanceof LeydenError ? ` ${cause.message}` : "";
+    const message = `The folder holds no run: its ${name} is no experiment's configuration.${why}`;
     throw new FormatError("run_folder", message, { ...advice, cause });
   }
 }
 
-/** What the files of a run tell. @throws FormatError "run_folder" */
+/**
+ * The update after which the newest checkpoint of a run's folder was taken, read as a start reads it; 0 without any.
+ * @throws FormatError "checkpoint_damaged", "run_folder"
+ */
+export async function newestUpdate(folder: Folder): Promise<number> {
+  const files = memoryFiles();
+  if (folder[checkpoints] !== undefined) {
+    throw new FormatError("run_folder", "The folder holds no run: its checkpoints are a file.", advice);
+  }
+  for (const [path, file] of Object.entries(folder)) {
+    if (!path.startsWith(`${checkpoints}/`)) continue;
+    // Of the weights only that they are there: they are as large as the model.
+    await files.write(`/${path}`, path.endsWith("/state.json") ? await bytesOf(file) : new Uint8Array());
+  }
+  const newest = await new RunFolder(files, "/").latestCheckpoint();
+  if (newest === null) return 0;
+  const { update } = newest.state;
+  const fault = await checkpointFault(files, newest);
+  if (fault === null) return update;
+  throw new FormatError("checkpoint_damaged", `The checkpoint ${newest.folder} ${fault}.`, {
+    do: "Remove that folder, or choose a copy that is whole.",
+  });
+}
+
+/** What keeps a checkpoint whose state can be read from being one; null when nothing does. */
+async function checkpointFault(files: Files, { folder, state }: Checkpoint): Promise<string | null> {
+  const names = [`step_${state.update}`, `step_${state.update}.part`];
+  if (!names.some((name) => folder === `/${checkpoints}/${name}`)) return `is of update ${state.update}`;
+  const hasWeights = (await files.list(folder)).some(({ name }) => name.endsWith(".safetensors"));
+  return hasWeights ? null : "has no weights";
+}
+
+/** What the files of a run tell. @throws FormatError "run_folder", "checkpoint_damaged" */
 export async function arrivingRun(folder: Folder): Promise<RunFacts> {
   const config = await runConfigOf(folder);
-  const steps = Object.keys(folder).map((path) =>
-    Number(/^checkpoints\/step_(\d+)\/state\.json$/.exec(path)?.[1] ?? 0),
-  );
-  return {
-    experiment: recognisedExperiment(config),
-    update: steps.reduce((most, step) => Math.max(most, step), 0),
-    updates: config.train.updates,
-  };
+  const update = await newestUpdate(folder);
+  return { experiment: recognisedExperiment(config), update, updates: config.train.updates };
 }

@@ -3,7 +3,7 @@ import { readRunConfig } from "../../experiment/config.ts";
 import { freshRunState, RunFolder } from "../../experiment/run_folder.ts";
 import type { ExperimentConfig } from "../../schema/experiment.ts";
 import type { Files } from "../../schema/files.ts";
-import { type ExperimentChoice, idleRun, type RunStatus } from "../../schema/run_control.ts";
+import { type ExperimentChoice, idleRun, type RunFault, type RunStatus } from "../../schema/run_control.ts";
 import type { Store } from "../../schema/store.ts";
 import { type TabExperiment, tabExperiment } from "./experiments.ts";
 import { placedConfig } from "./tab_config.ts";
@@ -40,6 +40,13 @@ export async function keptChoice(
   const resumable = await new RunFolder(files, folder).exists();
   const kept = await readRunConfig(files, folder).catch(() => null);
   return kept === null ? { resumable } : { resumable, kept: placedConfig(kept, experiment) };
+}
+
+/** Why a run is not at work whose page went away while it was being opened. */
+export function cutOffFault(experiment: string, opening: "new" | "kept"): RunFault {
+  const message = `The page was left while the run of ${experiment} was being opened: it was not started again.`;
+  const button = opening === "new" ? "Start" : "Continue the last run";
+  return { code: "opening_cut_off", message, do: `Press "${button}" to try it again.` };
 }
 
 /** What the last run left; of one that cannot be read only why, so that the page opens and it can be deleted there. */

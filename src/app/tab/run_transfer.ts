@@ -4,7 +4,7 @@ import { RunFolder } from "../../experiment/run_folder.ts";
 import type { BrowserSqlite } from "../../platform/wasm_sqlite.ts";
 import type { Files } from "../../schema/files.ts";
 import { isExportable, RunPhaseError } from "../../schema/run_control.ts";
-import { arrivingRun, runConfigOf } from "./arriving_run.ts";
+import { arrivingRun, newestUpdate, parsedConfig } from "./arriving_run.ts";
 import { offeredExperiments, tabExperiment } from "./experiments.ts";
 import { chosenFiles, type Folder, folderBytes, textOf, unzipped, zipped } from "./folder_archive.ts";
 import type { FolderSwap } from "./folder_swap.ts";
@@ -110,13 +110,8 @@ export class RunTransfer {
    * @throws FormatError "zip", "tab_record", "checkpoint_damaged"; EnvironmentError "import_room"
    */
   async importCheckpoint(zip: Uint8Array): Promise<void> {
-    const { record, update, config, checkpoint } = await exportedCheckpoint(zip);
-    const inRun = Object.entries(checkpoint).map(([path, file]): [string, Folder[string]] => [
-      `checkpoints/step_${update}/${path}`,
-      file,
-    ]);
-    if (config !== undefined) inRun.push(["config.json", config]);
-    await this.adopt({ ...record, isRunning: false }, Object.fromEntries(inRun));
+    const { record, run } = await exportedCheckpoint(zip);
+    await this.adopt({ ...record, isRunning: false }, run);
   }
 
   /**
@@ -145,7 +140,7 @@ export class RunTransfer {
   /** Puts a run's folder in an experiment's place. @throws FormatError "run_folder", "store_file"; EnvironmentError "import_room" */
   async importRun(experiment: string, files: readonly TabFile[]): Promise<void> {
     const folder = await chosenFiles(files);
-    await runConfigOf(folder);
+    await arrivingRun(folder);
     const brought = Object.entries(folder).filter(
       ([path]) => path !== storeIndexName && !leftOut.some((name) => path.startsWith(`${name}/`)),
     );
@@ -192,10 +187,8 @@ async function modelFolder(name: string, files: readonly TabFile[]): Promise<Fol
   return folder;
 }
 
-/** What is in a checkpoint's archive. @throws FormatError "zip", "tab_record", "checkpoint_damaged" */
-async function exportedCheckpoint(
-  zip: Uint8Array,
-): Promise<{ record: TabRecord; update: number; config: Folder[string] | undefined; checkpoint: Folder }> {
+/** What is in a checkpoint's archive; `run`: as a run's folder. @throws FormatError "zip", "tab_record", "run_folder", "checkpoint_damaged" */
+async function exportedCheckpoint(zip: Uint8Array): Promise<{ record: TabRecord; update: number; run: Folder }> {
   const folder = unzipped(zip);
   if (Object.keys(folder).some((path) => path.startsWith("checkpoints/"))) {
     throw new FormatError("tab_record", "The archive holds a whole run, not one checkpoint.", {
@@ -204,11 +197,19 @@ async function exportedCheckpoint(
   }
   const { [recordName]: about, [runConfigName]: config, ...checkpoint } = folder;
   const record = parseRecord(await textOf(about), recordName);
-  return { record, config, checkpoint, ...stateOf(await textOf(checkpoint["state.json"])) };
+  const { update } = stateOf(await textOf(checkpoint["state.json"]));
+  const run: Folder = {};
+  for (const [path, file] of Object.entries(checkpoint)) run[`checkpoints/step_${update}/${path}`] = file;
+  await newestUpdate(run);
+  if (config !== undefined) {
+    parsedConfig(await textOf(config), runConfigName);
+    run["config.json"] = config;
+  }
+  return { record, update, run };
 }
 
 /** A record as another tab takes it up: nothing is at work, and a lesson's run is one of its experiment. */
-function outward({ isPaused: _paused, isOpening: _opening, ...record }: TabRecord): TabRecord {
+function outward({ isPaused: _paused, opening: _opening, ...record }: TabRecord): TabRecord {
   const { lessonsOf = record.experiment } = tabExperiment(record.experiment);
   return { ...record, experiment: lessonsOf, isRunning: false };
 }

@@ -16,11 +16,11 @@ import { checkReward } from "../reward/edited_reward.ts";
 import type { RunSteering } from "../run_steering.ts";
 import { tabChoices, tabExperiment } from "./experiments.ts";
 import { leftGateway } from "./left_gateway.ts";
-import { keptChoice, keptConfig, type LeftRun, leftRun } from "./left_run.ts";
+import { cutOffFault, keptChoice, keptConfig, type LeftRun, leftRun } from "./left_run.ts";
 import { tabConfig } from "./tab_config.ts";
 import type { TabParts } from "./tab_parts.ts";
 import { experimentFolder } from "./tab_places.ts";
-import { KeptRecord, keptRecord, type TabRecord } from "./tab_record.ts";
+import { KeptRecord, keptRecord, startedRecord, type TabRecord } from "./tab_record.ts";
 import { replacedRun, TabRun, type TabWork, tabSwap, workInTab } from "./tab_run.ts";
 
 /** The runs of a tab, one at a time: started, steered, looked at when they are over, and found again after a reload. */
@@ -54,14 +54,18 @@ export class TabControl implements RunControl {
     await this.look();
   }
 
-  /** Goes on with a run that was cut off while it was at work; one that waited waits again. */
+  /**
+   * Goes on with a run that was cut off while it was at work; one that waited waits again. A run that was not open yet may be
+   * why its page is gone, and would take this one along: it waits for a person, who is told.
+   */
   async goOn(): Promise<void> {
     const record = this.record.value;
     if (record === null || !record.isRunning) return;
-    const { experiment, overrides, reward, isPaused = false, isOpening = false } = record;
+    const { experiment, overrides, reward, isPaused = false, opening } = record;
+    if (opening !== undefined) return this.tellCutOff(experiment, opening);
     const given = reward === "" ? {} : { reward };
     // What stands in its way is in the status.
-    await this.start({ experiment, overrides, resume: !isOpening, paused: isPaused, ...given }).catch(() => {});
+    await this.start({ experiment, overrides, resume: true, paused: isPaused, ...given }).catch(() => {});
   }
 
   status(): RunStatus {
@@ -172,16 +176,19 @@ export class TabControl implements RunControl {
     const config = tabConfig(experiment, kept, overrides, reward);
     if (reward !== "") await checkReward(this.parts.platform, reward);
     const before = this.record.value;
-    await this.replacing({ experiment, config }, async () => {
-      const record = { experiment: experiment.id, overrides, reward, isRunning: script.length === 0 };
-      const gate = { ...(paused ? { isPaused: true } : {}), ...(resume ? {} : { isOpening: true }) };
-      await this.record.keep({ format: 1, ...record, ...gate });
-    });
+    await this.replacing({ experiment, config }, () => this.record.keep(startedRecord(experiment.id, request)));
     const asked = { experiment, config, resume, paused, script };
     const run = new TabRun(this.parts, this, asked, this.work, () => this.noteOpened());
     this.run = run;
     this.follow(run, keptRecord(experiment.id, before));
     return run;
+  }
+
+  /** Shows what is kept, and why what was asked for last is not at work. */
+  private async tellCutOff(experiment: string, opening: "new" | "kept"): Promise<void> {
+    await this.record.keep(keptRecord(experiment, this.record.value));
+    this.rest = { ...this.rest, error: this.rest.error ?? cutOffFault(experiment, opening) };
+    this.tell();
   }
 
   private requireRest(asked: string): void {
@@ -234,8 +241,7 @@ export class TabControl implements RunControl {
 
   /** What cannot be noted is said: the run is open all the same. */
   private async noteOpened(): Promise<void> {
-    if (this.record.value?.isOpening !== true) return;
-    await this.record.note({ isOpening: false }).catch((thrown) => this.sayFault(asLeydenError(thrown)));
+    await this.record.noteOpened().catch((thrown) => this.sayFault(asLeydenError(thrown)));
   }
 
   private async noteEnd(): Promise<void> {

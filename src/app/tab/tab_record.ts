@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { FormatError } from "../../core/errors.ts";
 import type { Files } from "../../schema/files.ts";
+import type { StartRequest } from "../../schema/run_control.ts";
 
 /** The run that the tab had last, kept so that a reload finds it. */
 export interface TabRecord {
@@ -13,8 +14,11 @@ export interface TabRecord {
   readonly isRunning: boolean;
   /** It was asked to wait before its next update; absent: it was not. */
   readonly isPaused?: boolean;
-  /** It was not open yet: what is kept, if anything, is the run before it, which it is to replace. Absent: it was. */
-  readonly isOpening?: boolean;
+  /**
+   * It was not open yet. `new`: what is kept, if anything, is the run before it, which it is to replace. `kept`: what is kept
+   * was to go on. Absent: it was open.
+   */
+  readonly opening?: "new" | "kept";
 }
 
 const recordSchema: z.ZodType<TabRecord> = z.strictObject({
@@ -24,7 +28,7 @@ const recordSchema: z.ZodType<TabRecord> = z.strictObject({
   reward: z.string(),
   isRunning: z.boolean(),
   isPaused: z.boolean().optional(),
-  isOpening: z.boolean().optional(),
+  opening: z.enum(["new", "kept"]).optional(),
 });
 
 /** The file in a checkpoint that says which run it is of. */
@@ -44,8 +48,21 @@ export function parseRecord(text: string, where: string): TabRecord {
 
 /** The record of a run that is kept and not at work; `last` is that of the run that was shown last. */
 export function keptRecord(experiment: string, last: TabRecord | null): TabRecord {
-  if (last?.experiment === experiment && last.isOpening !== true) return { ...last, isRunning: false };
+  if (last?.experiment === experiment && last.opening !== "new") return { ...opened(last), isRunning: false };
   return { format: 1, experiment, overrides: {}, reward: "", isRunning: false };
+}
+
+/** The record of a run that is being opened; one that replies by a script is not gone on with. */
+export function startedRecord(experiment: string, request: StartRequest): TabRecord {
+  const { overrides = {}, reward = "", resume = false, paused = false, script = [] } = request;
+  const gate = paused ? { isPaused: true } : {};
+  const isRunning = script.length === 0;
+  return { format: 1, experiment, overrides, reward, isRunning, ...gate, opening: resume ? "kept" : "new" };
+}
+
+/** The record of a run that is open. */
+function opened({ opening: _, ...record }: TabRecord): TabRecord {
+  return record;
 }
 
 /** The record of the tab's last run, and its file. */
@@ -84,8 +101,13 @@ export class KeptRecord {
   }
 
   /** Keeps what has become different about the run. */
-  async note(part: Partial<Pick<TabRecord, "isRunning" | "isPaused" | "isOpening">>): Promise<void> {
+  async note(part: Partial<Pick<TabRecord, "isRunning" | "isPaused">>): Promise<void> {
     if (this.current !== null) await this.keep({ ...this.current, ...part });
+  }
+
+  /** Keeps that the run is open. */
+  async noteOpened(): Promise<void> {
+    if (this.current?.opening !== undefined) await this.keep(opened(this.current));
   }
 
   /** Forgets it: a reload finds no run. */

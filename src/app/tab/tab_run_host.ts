@@ -1,6 +1,6 @@
 import type { GatewayApp } from "../../../gateway/app.ts";
 import { servePort } from "../../../gateway/serve_port.ts";
-import { ConfigError } from "../../core/errors.ts";
+import { ConfigError, FormatError } from "../../core/errors.ts";
 import type { BrowserSqlite } from "../../platform/wasm_sqlite.ts";
 import { workerProcesses } from "../../platform/worker_processes.ts";
 import type { AgentCommand } from "../../schema/agent.ts";
@@ -14,6 +14,9 @@ import type { PlacedConfig, RunHost } from "../run_host.ts";
 import type { TabExperiment } from "./experiments.ts";
 import type { AgentWay } from "./tab_messages.ts";
 import { innerGatewayUrl } from "./tab_places.ts";
+
+/** What is used of the tab's databases. */
+export type TabSqlite = Pick<BrowserSqlite, "dialect" | "open" | "reserve">;
 
 /** What the run of a tab is hosted by. */
 export interface TabRunParts {
@@ -94,14 +97,33 @@ function agentOf({ config: { rollout: r } }: PlacedConfig): AgentCommand {
   };
 }
 
-/** Opens a store of this tab and closes it. @throws as openTabStore */
-export async function checkTabStore(platform: Platform, sqlite: BrowserSqlite, place: string): Promise<void> {
+/** Opens a store of this tab and closes it. @throws as openTabStore; FormatError "store_file" for another program's database */
+export async function checkTabStore(
+  platform: Pick<Platform, "clock">,
+  sqlite: TabSqlite,
+  place: string,
+): Promise<void> {
+  const database = sqlite.open(place);
+  try {
+    const isStore = database.prepare("SELECT 1 FROM sqlite_master WHERE name = 'store_meta'").get() !== undefined;
+    if (!isStore) {
+      throw new FormatError("store_file", "The store.sqlite is a database, but holds no run's record.", {
+        do: "Choose the store.sqlite of a run.",
+      });
+    }
+  } finally {
+    database.close();
+  }
   const store = await openTabStore(platform, sqlite, place);
   await store.close();
 }
 
 /** Opens a store of this tab, which alone has its databases. @throws StoreError, EnvironmentError "sql_failed" */
-export async function openTabStore({ clock }: Platform, sqlite: BrowserSqlite, place: string): Promise<Store> {
+export async function openTabStore(
+  { clock }: Pick<Platform, "clock">,
+  sqlite: TabSqlite,
+  place: string,
+): Promise<Store> {
   if (place === "memory") return new MemoryStore();
   await sqlite.reserve();
   const lease = { owner: "tab", isGone: () => true };

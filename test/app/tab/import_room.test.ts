@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { withinRoom } from "../../../src/app/tab/import_room.ts";
 import { EnvironmentError } from "../../../src/core/errors.ts";
 import { runConfig } from "./run_configs.ts";
-import { contents, file, text, withRun } from "./transfer_rig.ts";
+import { contents, file, stateText, text, withRun } from "./transfer_rig.ts";
 
 const full = new EnvironmentError("disk_full", "The browser's storage is full.");
 
@@ -21,7 +21,8 @@ describe("transfers into a tab without room", () => {
       cause: full,
     };
     const weights = { path: "checkpoints/step_1/model.safetensors", file: new Blob([new Uint8Array(1_000_000)]) };
-    const run = [file("config.json", runConfig), weights, file("store.sqlite", "x".repeat(500_000))];
+    const state = file("checkpoints/step_1/state.json", stateText(1));
+    const run = [file("config.json", runConfig), state, weights, file("store.sqlite", "x".repeat(500_000))];
     const { importFile } = sqlite;
     sqlite.importFile = () => Promise.reject(full);
     await expect(transfer.importRun("calc", run)).rejects.toMatchObject(refusal);

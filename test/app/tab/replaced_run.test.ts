@@ -90,12 +90,13 @@ describe("a kept run that another one is to replace", () => {
     const { tab, control } = await withKept();
     await control.start({ ...anew, paused: true });
     expect(Object.keys(await contents(tab.files))).toEqual(["/runs/calc/config.json"]);
-    expect(await tab.record()).toMatchObject({ ...anew, isRunning: true, isOpening: false });
+    expect(await tab.record()).toMatchObject({ ...anew, isRunning: true });
+    expect(await tab.record()).not.toHaveProperty("opening");
     await control.stop();
     expect(control.status()).toMatchObject({ phase: "stopped", update: 0, updates: 2 });
   });
 
-  it("comes back when the page goes before the new one is open, which is started again as it was asked for", async () => {
+  it("comes back when the page goes before the new one is open, which is not started again by itself", async () => {
     const { tab, control, before } = await withKept();
     tab.holdOpening();
     void control.start(anew).catch(() => {});
@@ -105,11 +106,37 @@ describe("a kept run that another one is to replace", () => {
     const looking = (await tab.open()).control;
     expect(await contents(tab.files)).toEqual(before);
     expect(looking.status()).toMatchObject({ phase: "stopped", update: 3 });
-    tab.letRunsOpen();
     await looking.goOn();
+    const error = {
+      code: "opening_cut_off",
+      message: "The page was left while the run of calc was being opened: it was not started again.",
+      do: 'Press "Start" to try it again.',
+    };
+    expect(looking.status()).toMatchObject({ phase: "stopped", update: 3, error });
+    expect([await contents(tab.files), await tab.record()]).toEqual([before, record]);
+    const again = (await tab.open()).control;
+    await again.goOn();
+    expect(again.status()).toMatchObject({ phase: "stopped", update: 3, error: null });
+    tab.letRunsOpen();
+    await again.start(anew);
     await tab.until("finished");
-    expect(looking.status()).toMatchObject({ update: 2, updates: 2 });
+    expect(again.status()).toMatchObject({ update: 2, updates: 2, error: null });
     expect((await contents(tab.files))["/runs/calc/checkpoints/step_3/state.json"]).toBe(undefined);
+  });
+
+  it("is not continued by itself either when its page went before it was open", async () => {
+    const { tab, control } = await withKept();
+    tab.holdOpening();
+    void control.start({ experiment: "calc", resume: true }).catch(() => {});
+    await tab.until("opening");
+    await tab.written();
+    const after = (await tab.open()).control;
+    await after.goOn();
+    expect(after.status()).toMatchObject({
+      ...{ phase: "stopped", update: 3 },
+      error: { code: "opening_cut_off", do: 'Press "Continue the last run" to try it again.' },
+    });
+    expect(await tab.record()).toEqual(record);
   });
 
   it("comes back at the next opening when it cannot at once, which is said", async () => {

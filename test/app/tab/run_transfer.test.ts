@@ -2,7 +2,7 @@
 import { strToU8, unzipSync, zipSync } from "fflate";
 import { beforeEach, describe, expect, it } from "vitest";
 import { calcConfig, runConfig } from "./run_configs.ts";
-import { contents, file, record, tab, text, withRun } from "./transfer_rig.ts";
+import { checkpointFiles, contents, file, record, stateText, tab, text, withRun } from "./transfer_rig.ts";
 
 describe("transfers of a tab", () => {
   let from: ReturnType<typeof tab>;
@@ -74,7 +74,7 @@ describe("transfers of a tab", () => {
       file("mine/store.sqlite-wal", "+log"),
       file("mine/store.sqlite-shm", "index"),
       file("mine/attempts/a/0/stdout.log", "said"),
-      file("mine/checkpoints/step_1/state.json", "{}"),
+      ...checkpointFiles(1).map(({ path, file }) => ({ path: `mine/${path}`, file })),
     ];
     await to.transfer.importRun("calc", left);
     expect(text(to.databases.get("/runs/calc/store.sqlite"))).toBe("db+log");
@@ -84,7 +84,8 @@ describe("transfers of a tab", () => {
   it("find a run in folders within folders, and in what a Mac has zipped", async () => {
     const zip = zipSync({
       "runs/mine/config.json": strToU8(runConfig),
-      "runs/mine/checkpoints/step_3/state.json": strToU8("{}"),
+      "runs/mine/checkpoints/step_3/state.json": strToU8(stateText(3)),
+      "runs/mine/checkpoints/step_3/model.safetensors": strToU8("weights"),
       "__MACOSX/runs/mine/._config.json": strToU8("x"),
       "runs/.DS_Store": strToU8("x"),
     });

@@ -86,16 +86,26 @@ export async function contents(files: Files, folder = "/"): Promise<Record<strin
 export const file = (path: string, text: string): TabFile => ({ path, file: new Blob([text]) });
 export const text = (bytes: Uint8Array | undefined): string => new TextDecoder().decode(bytes);
 
+/** The state.json of a checkpoint after so many updates, with `part` of it something else. */
+export function stateText(update: number, part: Readonly<Record<string, unknown>> = {}): string {
+  const state = { format: 1, update, version: update, optimizerSteps: update, cursor: 4, carryOver: [], storeSeq: 9 };
+  return JSON.stringify({ ...state, configSha256: "c", weightsSha256: "w", ...part });
+}
+
+/** The files of a checkpoint in its run's folder. */
+export function checkpointFiles(update: number, state: string = stateText(update)): TabFile[] {
+  const folder = `checkpoints/step_${update}`;
+  return [file(`${folder}/state.json`, state), file(`${folder}/model.safetensors`, "weights")];
+}
+
 /** A run with a checkpoint of two updates. */
 export async function withRun(phase?: RunPhase): Promise<TransferRig> {
   const made = tab(record, phase);
-  const state = { format: 1, update: 2, version: 2, optimizerSteps: 2, cursor: 4, carryOver: [], storeSeq: 9 };
-  const hashes = { configSha256: "c", weightsSha256: "w" };
   const step = "/runs/calc/checkpoints/step_2";
   await made.files.write("/runs/calc/config.json", runConfig);
   await made.files.write("/runs/calc/metrics.jsonl", '{"step":1}\n');
   await made.files.write("/runs/calc/attempts/a/0/stdout.log", "said");
-  await made.files.write(`${step}/state.json`, JSON.stringify({ ...state, ...hashes }));
+  await made.files.write(`${step}/state.json`, stateText(2));
   await made.files.write(`${step}/config.json`, '{"model_type":"llama"}');
   await made.files.write(`${step}/model.safetensors`, "weights");
   made.databases.set("/runs/calc/store.sqlite", strToU8("database"));
