@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseConfig } from "../../src/experiment/config.ts";
+import { parseConfig, parseShape } from "../../src/experiment/config.ts";
 import { configChanges, rolloutChanges } from "../../src/experiment/config_changes.ts";
 
 const base = {
@@ -31,7 +31,8 @@ describe("what has changed in a configuration", () => {
   });
 
   it("is none in a clip range that is given as its loss's own, or to a loss that reads none", () => {
-    const of = (train: object) => parseConfig({ ...base, train });
+    // As runs have recorded it: a start refuses a range that its loss does not read.
+    const of = (train: object) => parseShape({ ...base, train });
     const given = { clipLow: 0.2, clipHigh: 0.28 };
     for (const loss of ["ppo", "cispo", "sapo", "reinforce", "dro"]) {
       expect(configChanges(of({ loss, ...given }), of({ loss })), loss).toEqual([]);
