@@ -8,12 +8,12 @@ export interface SqliteFaults {
   readonly advice: Readonly<Record<number, string>>;
 }
 
-/** SQLITE_FULL. */
-const full = 13;
+/** Codes of SQLITE_CORRUPT, SQLITE_FULL and SQLITE_NOTADB, which have a code of their own here. */
+const codes: Readonly<Record<number, string>> = { 11: "sql_damaged", 13: "disk_full", 26: "sql_damaged" };
 
 /**
  * Runs a statement, or what else `place` says.
- * @throws EnvironmentError "disk_full" or "sql_failed" for whatever SQLite throws
+ * @throws EnvironmentError "disk_full", "sql_damaged" or "sql_failed" for whatever SQLite throws
  */
 export function attemptSql<T>(faults: SqliteFaults, place: string, body: () => T): T {
   try {
@@ -23,7 +23,7 @@ export function attemptSql<T>(faults: SqliteFaults, place: string, body: () => T
     const resultCode = faults.codeOf(thrown);
     const primary = typeof resultCode === "number" ? resultCode & 0xff : 0;
     const reason = thrown instanceof Error ? thrown.message : String(thrown);
-    throw new EnvironmentError(primary === full ? "disk_full" : "sql_failed", `SQLite: ${reason} (${place}).`, {
+    throw new EnvironmentError(codes[primary] ?? "sql_failed", `SQLite: ${reason} (${place}).`, {
       do: faults.advice[primary] ?? "Report this with the statement.",
       cause: thrown,
       data: { place, resultCode },

@@ -45,6 +45,11 @@ export interface RunFault {
   do: string;
 }
 
+/** A fault in words: what happened, then what to do, which some faults say with what happened. */
+export function faultWords({ message, do: advice }: Pick<RunFault, "message" | "do">): string {
+  return message.endsWith(advice) ? message : `${message} ${advice}`;
+}
+
 /** Where the run stands. */
 export interface RunStatus {
   phase: RunPhase;

@@ -35,7 +35,7 @@ async function filesUnder(entry: FileSystemEntry, path: string): Promise<Dropped
 /** What files without a folder are called together: the one archive by its name. */
 function looseName(files: readonly DroppedFile[]): string {
   const [only] = files;
-  return files.length === 1 && only !== undefined ? only.path.replace(/\.zip$/, "") : "model";
+  return files.length === 1 && only !== undefined ? only.path.replace(/\.zip$/i, "") : "model";
 }
 
 /** What was dropped: a folder with everything in it, or loose files. */

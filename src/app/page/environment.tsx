@@ -1,5 +1,5 @@
 import type { JSX } from "hono/jsx/dom/jsx-runtime";
-import type { RunFault } from "../../schema/run_control.ts";
+import { faultWords, type RunFault } from "../../schema/run_control.ts";
 import { faultText } from "./fault_texts.ts";
 import type { Say, TextKey } from "./texts.ts";
 
@@ -38,9 +38,9 @@ export function faultReason(code: string): TextKey | null {
 
 /** A fault's own words, which are English: folded where the page's say as much. */
 export function FaultWords({ fault, say }: { fault: RunFault; say: Say }): JSX.Element | null {
-  const { code, message, do: advice } = fault;
-  if (message === "") return null;
-  const words = <p lang="en">{`${message} ${advice}`.trim()}</p>;
+  const { code } = fault;
+  if (fault.message === "") return null;
+  const words = <p lang="en">{faultWords(fault)}</p>;
   if (faultReason(code) === null) return words;
   return (
     <details class="pg-details" open={faultText(code)?.exact === true}>

@@ -41,6 +41,7 @@ const groups: readonly FaultGroup[] = [
     codes: ["store_write", "store_closed", "store_read_only", "call_malformed", "parent_mismatch", "duplicate_call"],
   },
   { text: "fault.inUse", codes: ["store_in_use", "store_fenced", "sql_failed"] },
+  { text: "fault.damagedRecord", codes: ["sql_damaged"] },
   { text: "fault.version", codes: ["store_version"] },
   { text: "fault.checkpoint", codes: ["checkpoint_damaged", "checkpoint_missing", "optimizer_state"] },
   { text: "fault.nothing", codes: ["no_checkpoint", "no_run", "run_missing", "nothing_kept"] },

@@ -1,8 +1,9 @@
 /** Folders on their way through zip archives, and out of what a person chose. */
-import { unzipSync, zipSync } from "fflate";
+import { zipSync } from "fflate";
 import { FormatError } from "../../core/errors.ts";
 import type { Files } from "../../schema/files.ts";
 import type { TabFile } from "./tab_messages.ts";
+import { zipEntries } from "./zip_archive.ts";
 
 /** Files of a folder by their paths in it; those that were chosen are read when they are needed. */
 export type Folder = Record<string, Uint8Array | Blob>;
@@ -45,13 +46,7 @@ export function zipped(folder: Readonly<Record<string, Uint8Array>>): Uint8Array
 
 /** What a zip archive holds, without a folder around it. @throws FormatError "zip", "file_path" */
 export function unzipped(zip: Uint8Array): Folder {
-  let entries: [string, Uint8Array][];
-  try {
-    entries = Object.entries(unzipSync(zip));
-  } catch (cause) {
-    throw new FormatError("zip", "The file is no zip archive that can be read.", { do: "Choose another file.", cause });
-  }
-  return withoutTop(entries.filter(([path]) => !path.endsWith("/")));
+  return withoutTop(zipEntries(zip));
 }
 
 /**
@@ -60,14 +55,14 @@ export function unzipped(zip: Uint8Array): Folder {
  */
 export async function chosenFiles(files: readonly TabFile[]): Promise<Folder> {
   const [only] = files;
-  const isZip = files.length === 1 && only !== undefined && only.path.endsWith(".zip");
+  const isZip = files.length === 1 && only !== undefined && /\.zip$/i.test(only.path);
   return isZip ? unzipped(await bytesOf(only.file)) : withoutTop(files.map(({ path, file }) => [path, file]));
 }
 
-/** A path that does not lead out of its folder. @throws FormatError "file_path" */
+/** A path, between whose parts some programs write "\", that does not lead out of its folder. @throws FormatError "file_path" */
 export function safePath(path: string): string {
-  const parts = path.split("/").filter((part) => part !== "" && part !== ".");
-  if (parts.length > 0 && !parts.includes("..") && !path.includes("\\")) return parts.join("/");
+  const parts = path.split(/[/\\]/).filter((part) => part !== "" && part !== ".");
+  if (parts.length > 0 && !parts.includes("..")) return parts.join("/");
   throw new FormatError("file_path", `The path "${path}" leads out of its folder.`, { do: "Choose a plain folder." });
 }
 
@@ -79,8 +74,23 @@ function withoutTop(given: readonly (readonly [path: string, file: Uint8Array | 
   let entries = given.filter(([path]) => !added.test(path)).map(([path, file]) => [safePath(path), file] as const);
   for (;;) {
     const [top = ""] = entries[0]?.[0].split("/") ?? [];
-    if (entries.length === 0 || !entries.every(([path]) => path.startsWith(`${top}/`)))
-      return Object.fromEntries(entries);
+    if (entries.length === 0 || !entries.every(([path]) => path.startsWith(`${top}/`))) return distinct(entries);
     entries = entries.map(([path, file]) => [path.slice(top.length + 1), file] as const);
   }
+}
+
+/** A folder of files that can lie in it together. @throws FormatError "file_path" naming one that cannot */
+function distinct(entries: readonly (readonly [path: string, file: Uint8Array | Blob])[]): Folder {
+  const paths = new Set(entries.map(([path]) => path));
+  const folders = new Set(
+    [...paths].flatMap((path) => path.split("/").map((_, depth, parts) => parts.slice(0, depth).join("/"))),
+  );
+  const both = [...paths].find((path) => folders.has(path));
+  const twice = entries.find(
+    ([path], index) => entries.length > paths.size && entries.findIndex(([p]) => p === path) < index,
+  );
+  const path = both ?? twice?.[0];
+  if (path === undefined) return Object.fromEntries(entries);
+  const what = both === undefined ? "There are two files" : "There is a file and a folder";
+  throw new FormatError("file_path", `${what} "${path}".`, { do: "Choose a plain folder." });
 }

@@ -1,6 +1,7 @@
 import { asLeydenError } from "../../core/errors.ts";
 import {
   type ExperimentChoice,
+  faultWords,
   idleRun,
   isAlive,
   isOver,
@@ -101,8 +102,7 @@ export class TabControl implements RunControl {
 
   /** Ends the run; a finished one lets go of its model. */
   async stop(): Promise<void> {
-    const run = this.current("be stopped");
-    await run.close();
+    await this.current("be stopped").close();
     await this.resting;
   }
 
@@ -290,8 +290,8 @@ export class TabControl implements RunControl {
   }
 
   /** What went wrong beside a run: storage that is full, say. */
-  private sayFault({ message, do: advice }: Pick<RunFault, "message" | "do">): void {
-    this.parts.say(`${message} ${advice}`.trim());
+  private sayFault(fault: Pick<RunFault, "message" | "do">): void {
+    this.parts.say(faultWords(fault));
   }
 
   private tell(): void {

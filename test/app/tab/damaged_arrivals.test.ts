@@ -1,5 +1,5 @@
 // Runs, checkpoints and records that are damaged are refused before anybody is asked whether they may replace a run.
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { strToU8, zipSync } from "fflate";
@@ -7,6 +7,8 @@ import { describe, expect, it } from "vitest";
 import { checkTabStore } from "../../../src/app/tab/tab_run_host.ts";
 import { systemClock } from "../../../src/platform/clock.ts";
 import { nodeSqlite } from "../../../src/platform/node_sqlite.ts";
+import { faultWords } from "../../../src/schema/run_control.ts";
+import { StoreError } from "../../../src/schema/store_error.ts";
 import { openSqlStore } from "../../../src/store/sql_store.ts";
 import { runConfig } from "./run_configs.ts";
 import { checkpointFiles, contents, file, record, stateText, withRun } from "./transfer_rig.ts";
@@ -96,11 +98,24 @@ describe("a database that arrives", () => {
         message: "The store.sqlite is a database, but holds no run's record.",
         do: "Choose the store.sqlite of a run.",
       });
+      const torn = join(folder, "torn.sqlite");
+      writeFileSync(torn, "no database, ".repeat(1000));
+      await expect(checkTabStore({ clock: systemClock }, sqlite, torn)).rejects.toMatchObject({ code: "sql_damaged" });
       const lease = { owner: "test", isGone: () => true };
       await (await openSqlStore({ driver: nodeSqlite, clock: systemClock, path: own, lease })).close();
       await checkTabStore({ clock: systemClock }, sqlite, own);
     } finally {
       rmSync(folder, { recursive: true });
     }
+  });
+});
+
+describe("a fault in words", () => {
+  it("says its advice once, also where that is in its message", () => {
+    expect(faultWords({ message: "It is full.", do: "Delete something." })).toBe("It is full. Delete something.");
+    expect(faultWords(new StoreError("store_version", "It is of version 9.", "Use another."))).toBe(
+      "It is of version 9. Use another.",
+    );
+    expect(faultWords({ message: "It is full.", do: "" })).toBe("It is full.");
   });
 });
