@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { dataset } from "../../examples/calc/tasks.ts";
 import { prepareAgent } from "../../src/app/prepare_agent.ts";
 import { parseConfig } from "../../src/experiment/config.ts";
+import { ownClipRange } from "../../src/experiment/objective.ts";
 import { nodeFiles } from "../../src/platform/node_files.ts";
 import { bindGrader } from "../../src/rollout/graders/registry.ts";
 import { fillPlaceholders, type PlaceholderValues } from "../../src/rollout/placeholders.ts";
@@ -45,8 +46,9 @@ describe("calc configuration", () => {
       groupSize: 8,
       advantage: "grpo",
       normalisation: "rollout",
-      clipLow: 0.2,
-      clipHigh: 0.28,
+      loss: "ppo",
+      clipLow: "auto",
+      clipHigh: "auto",
       dualClip: 3,
       klCoef: 0,
       entropyCoef: 0,
@@ -56,5 +58,6 @@ describe("calc configuration", () => {
       weightDecay: 0,
       maxGradNorm: 1,
     });
+    expect(ownClipRange(config.train.loss)).toEqual({ clipLow: 0.2, clipHigh: 0.28 });
   });
 });

@@ -4,6 +4,7 @@ import { maxCalls, messageFor, openRoom, readAction, type Vault } from "../../ex
 import { colours, dataset } from "../../examples/vault/tasks.ts";
 import { expertReply, mistakenReply, type Walk, walkAt } from "../../examples/vault/traces.ts";
 import { Rng, seedKey } from "../../src/core/rng.ts";
+import { ownClipRange } from "../../src/experiment/objective.ts";
 import { bindGrader } from "../../src/rollout/graders/registry.ts";
 import type { GradeTools } from "../../src/schema/grader.ts";
 import type { TaskRow } from "../../src/schema/task.ts";
@@ -186,7 +187,9 @@ describe("vault configuration", () => {
       learningRate: 5e-4,
       advantage: "grpo",
     });
-    expect(train).toMatchObject({ normalisation: "rollout", clipLow: 0.2, clipHigh: 0.28, dualClip: 3, klCoef: 0 });
+    expect(train).toMatchObject({ normalisation: "rollout", loss: "ppo", clipLow: "auto", clipHigh: "auto" });
+    expect(train).toMatchObject({ dualClip: 3, klCoef: 0 });
+    expect(ownClipRange(train.loss)).toEqual({ clipLow: 0.2, clipHigh: 0.28 });
     const grader = bindGrader(rollout.grader, rollout.graderOptions);
     const task = dataset.heldOut[0] as TaskRow;
     const grade = async (finalMessage: string) =>
