@@ -61,6 +61,11 @@ export class AsideFolder {
     return isFolder || isStore;
   }
 
+  /** True while something is aside, or on its way. */
+  isTaken(): Promise<boolean> {
+    return this.files.exists(this.notePath);
+  }
+
   /** Puts back what is aside, over whatever stands in its place; nothing where nothing is aside. */
   async putBack(): Promise<void> {
     const { files, sqlite } = this;

@@ -30,6 +30,8 @@ export class FolderSwap {
   private readonly sqlite: SwapDatabases;
   private readonly check: StoreCheck;
   private readonly arriving: string;
+  /** Holds the path that what arrives is for. */
+  private readonly notePath: string;
   private readonly aside: AsideFolder;
 
   /** `check` is asked of every database that arrives. */
@@ -38,6 +40,7 @@ export class FolderSwap {
     this.sqlite = sqlite;
     this.check = check;
     this.arriving = files.join(arrivingFolder, "new");
+    this.notePath = files.join(arrivingFolder, "target.txt");
     this.aside = new AsideFolder(files, sqlite, files.join(arrivingFolder, "old"));
   }
 
@@ -49,6 +52,7 @@ export class FolderSwap {
   async place(target: string, folder: Folder, store: ArrivingStore | null = null): Promise<void> {
     await this.settle();
     try {
+      await this.files.write(this.notePath, target);
       await this.stage(folder, store);
       await this.aside.take(target, store?.path ?? null);
       await moveFolder(this.files, this.arriving, target);
@@ -62,11 +66,21 @@ export class FolderSwap {
     await this.settle().catch(() => {});
   }
 
-  /** Puts back what a swap that was cut off had begun to replace, and clears what it left. */
-  async settle(): Promise<void> {
+  /** Puts back what a swap that was cut off had begun to replace, and clears what it left; returns its target, null without one. */
+  async settle(): Promise<string | null> {
+    const target = await this.cutOff();
     await this.aside.putBack();
     if (this.sqlite.exists(arrivingStore)) this.sqlite.remove(arrivingStore);
     await this.files.remove(arrivingFolder);
+    return target;
+  }
+
+  /** What a swap was to replace that does not stand: after one that does, neither what arrived nor what was there is left. */
+  private async cutOff(): Promise<string | null> {
+    const { files, notePath } = this;
+    if (!(await files.exists(notePath))) return null;
+    const isLeft = (await files.exists(this.arriving)) || (await this.aside.isTaken());
+    return isLeft ? files.readText(notePath) : null;
   }
 
   /** Reads everything that arrives, and opens its database. */

@@ -22,7 +22,7 @@ import { tabConfig } from "./tab_config.ts";
 import type { TabParts } from "./tab_parts.ts";
 import { experimentFolder } from "./tab_places.ts";
 import { KeptRecord, keptRecord, startedRecord, type TabRecord } from "./tab_record.ts";
-import { replacedRun, TabRun, type TabWork, tabSwap, workInTab } from "./tab_run.ts";
+import { replacedRun, settleSwap, TabRun, type TabWork, workInTab } from "./tab_run.ts";
 
 /** The runs of a tab, one at a time: started, steered, looked at when they are over, and found again after a reload. */
 export class TabControl implements RunControl {
@@ -49,7 +49,7 @@ export class TabControl implements RunControl {
   /** Finds the run of an earlier page and shows it. */
   async open(): Promise<void> {
     const say = (thrown: unknown): void => this.sayFault(asLeydenError(thrown));
-    await tabSwap(this.parts).settle().catch(say);
+    await settleSwap(this.parts).catch(say);
     await replacedRun(this.parts).putBack().catch(say);
     await this.record.read();
     await this.look();

@@ -12,12 +12,20 @@ import { leftGateway } from "./left_gateway.ts";
 import { keepExperimentModel } from "./page_models.ts";
 import { runParts } from "./run_parts.ts";
 import type { TabParts } from "./tab_parts.ts";
-import { experimentFolder, replacedFolder, runFolderOf, storePathOf } from "./tab_places.ts";
+import { experimentFolder, idOfFolder, replacedFolder, runFolderOf, storePathOf } from "./tab_places.ts";
 import { checkTabStore, tabRunHost } from "./tab_run_host.ts";
 
 /** How a tab puts what a person brings in place of what is kept. */
 export function tabSwap({ platform, sqlite }: TabParts): FolderSwap {
   return new FolderSwap(platform.files, sqlite, (path) => checkTabStore(platform, sqlite, path));
+}
+
+/** Puts right what an import has left that the page before did not end, and says of which. */
+export async function settleSwap(parts: TabParts): Promise<void> {
+  const target = await tabSwap(parts).settle();
+  if (target === null) return;
+  const name = idOfFolder(target.slice(target.lastIndexOf("/") + 1));
+  parts.say(`The import of ${name} was cut off by a reload: nothing was changed. Bring it again.`);
 }
 
 /** Where a tab keeps the run that another one is to replace, until that one is open. */

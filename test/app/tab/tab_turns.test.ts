@@ -115,8 +115,17 @@ describe("what goes wrong in a tab", () => {
     const note = { target: "/runs/calc", store: null, stage: "away" };
     await tab.files.write("/arriving/old/kept/config.json", "old");
     await tab.files.write("/arriving/old/aside.json", JSON.stringify(note));
+    await tab.files.write("/arriving/target.txt", "/runs/calc");
     await tab.open();
+    expect(tab.said).toEqual(["The import of calc was cut off by a reload: nothing was changed. Bring it again."]);
     expect(await tab.files.readText("/runs/calc/config.json")).toBe("old");
     expect(await tab.files.exists("/arriving")).toBe(false);
+    await tab.files.write("/arriving/new/config.json", "half of the new");
+    await tab.files.write("/arriving/target.txt", "/models/my%20model");
+    await tab.open();
+    // One that stands, and was only not cleared, is none that was cut off.
+    await tab.files.write("/arriving/target.txt", "/runs/calc");
+    await tab.open();
+    expect(tab.said.slice(1)).toEqual([expect.stringContaining("The import of my model was cut off")]);
   });
 });
