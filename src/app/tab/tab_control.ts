@@ -62,11 +62,10 @@ export class TabControl implements RunControl {
   async goOn(): Promise<void> {
     const record = this.record.value;
     if (record === null || !record.isRunning) return;
-    const { experiment, overrides, reward, isPaused = false, opening } = record;
+    const { experiment, overrides, reward, isPaused: paused = false, opening } = record;
     if (opening !== undefined) return this.tellCutOff(experiment, opening);
-    const given = reward === "" ? {} : { reward };
-    // What stands in its way is in the status.
-    await this.start({ experiment, overrides, resume: true, paused: isPaused, ...given }).catch(() => {});
+    // What stands in its way is in the status; an empty reward is the experiment's own.
+    await this.start({ experiment, overrides, resume: true, paused, reward }).catch(() => {});
   }
 
   status(): RunStatus {
@@ -280,11 +279,12 @@ export class TabControl implements RunControl {
    */
   private async look(ended?: RunStatus, isOther = false): Promise<void> {
     const left = await leftRun(this.parts, this.record.value);
-    this.viewed = left.viewed;
-    await this.parts.use(leftGateway(this.parts, this, left));
-    const { rest } = left;
+    const { rest, viewed } = left;
+    this.viewed = viewed;
+    const used = this.parts.use(leftGateway(this.parts, this, left));
     const error = ended?.error ?? null;
     if (ended === undefined || isOther) this.rest = error === null ? rest : { ...rest, phase: "failed", error };
+    await used;
     if (ended !== undefined && rest.error !== null && rest.error.message !== error?.message) this.sayFault(rest.error);
     this.tell();
   }
