@@ -26,6 +26,15 @@ export function MountedPart({ load, version, failed, say }: Omit<Part, "name"> &
   useEffect(() => {
     let shown: { close(): void } | null = null;
     let gone = false;
+    let isFailed = false;
+    let isOnlineAgain = false;
+    const retry = (): void => setTries((last) => last + 1);
+    const online = (): void => {
+      // What was asked for before may still fail.
+      isOnlineAgain = true;
+      if (isFailed) retry();
+    };
+    addEventListener("online", online);
     if (root.current === null) return;
     // Of its own: a part that arrives after it was replaced must not draw into its successor.
     const element = document.createElement("div");
@@ -39,10 +48,16 @@ export function MountedPart({ load, version, failed, say }: Omit<Part, "name"> &
           setState({ kind: "shown" });
         }
       },
-      (thrown: unknown) => gone || setState({ kind: "failed", fault: faultOf(thrown) }),
+      (thrown: unknown) => {
+        if (gone) return;
+        isFailed = true;
+        if (isOnlineAgain) retry();
+        else setState({ kind: "failed", fault: faultOf(thrown) });
+      },
     );
     return () => {
       gone = true;
+      removeEventListener("online", online);
       shown?.close();
       element.remove();
     };
@@ -65,12 +80,8 @@ interface UnreachedProps {
   retry(): void;
 }
 
-/** Says that a part could not be loaded and what to do; does it when the browser is online again. */
+/** Says that a part could not be loaded and what to do. */
 function Unreached({ say, text, fault, retry }: UnreachedProps): JSX.Element {
-  useEffect(() => {
-    addEventListener("online", retry);
-    return () => removeEventListener("online", retry);
-  }, []);
   return (
     <section class="pg-main" role="alert">
       <p class="pg-error">{say(text)}</p>
