@@ -34,8 +34,8 @@ const validationName = /^val-u(\d+)-/;
  * Brings a store in line with a checkpoint. Rollouts of groups that are not trained yet stay when they succeeded and had
  * asked their model something (what made an agent fail may have been mended since), all their tokens come from versions
  * the checkpoint knows, and the whole group has the task and the settings that the run goes on with: rollouts of two
- * tasks, or judged by two rules, are not to be compared. The others are removed, so that the loop creates them again under the same names and, with the
- * same weights, they draw the same tokens.
+ * tasks, or judged by two rules, are not to be compared. The others are removed, so that the loop creates them again under
+ * the same names and, with the same weights, they draw the same tokens.
  */
 export async function alignStore(store: Store, state: RunState, o: ResumeOptions): Promise<ResumeReport> {
   const { groups, removed } = sort(await store.rollouts(), state, o.groupSize);
