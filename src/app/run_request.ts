@@ -29,7 +29,10 @@ export interface RunRequest {
   readonly script?: readonly ScriptedReply[];
   /** What the gateway shows and steers besides answering calls. */
   gatewayParts?(store: Store, engine: Engine, tokenBytes: TokenBytes): GatewayParts;
-  /** Awaited when everything is open and the configuration is kept, before the first update; a run that it refuses is not opened. */
+  /**
+   * Awaited when everything is open and the configuration is kept, before the first update; a run that it refuses is not
+   * opened.
+   */
   stands?(): Promise<void>;
   /** Told where the gateway is, once it answers. */
   served?(url: string): void;
@@ -62,7 +65,9 @@ export interface StartingPoint {
   /** What was asked for, with what a resumed run keeps. */
   readonly config: ExperimentConfig;
   readonly state: RunState;
-  /** Settings that make rollouts of before unlike those to come, "rollout.reward agent -> exit" say; none: all are alike. */
+  /**
+   * Settings that make rollouts of before unlike those to come, "rollout.reward agent -> exit" say; none: all are alike.
+   */
   readonly rolloutChanges: readonly string[];
   readonly modelFolder: string;
   readonly optimizerFolder: string;

@@ -15,7 +15,10 @@ async function configHash(config: ExperimentConfig): Promise<string> {
   return hex(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
 }
 
-/** The state to start from, the folder with its weights, and what the run goes on by. @throws ConfigError when a run is there and not resumed; FormatError "checkpoint_damaged" */
+/**
+ * The state to start from, the folder with its weights, and what the run goes on by. @throws ConfigError when a run is
+ * there and not resumed; FormatError "checkpoint_damaged"
+ */
 export async function startingPoint(
   folder: RunFolder,
   { config, configFolder, resume, say }: Pick<RunRequest, "config" | "configFolder" | "resume" | "say">,

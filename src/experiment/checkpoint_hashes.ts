@@ -2,7 +2,9 @@ import { hex } from "../core/clock.ts";
 import { FormatError } from "../core/errors.ts";
 import type { Files } from "../schema/files.ts";
 
-/** By a file's path in its checkpoint: SHA-256 of each of its pieces in order, in hexadecimal; an empty file has one piece. */
+/**
+ * By a file's path in its checkpoint: SHA-256 of each of its pieces in order, in hexadecimal; an empty file has one piece.
+ */
 export type CheckpointHashes = Record<string, string[]>;
 
 /** Bytes of a piece, the last one excepted: what is read at once to be checked, since files may be larger than memory. */

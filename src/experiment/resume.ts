@@ -21,7 +21,10 @@ export interface ResumeOptions {
 export interface ResumeReport {
   /** Succeeded and kept. */
   readonly kept: number;
-  /** Removed, to be run again: cut off, failed, never really run, drawn by weights that are lost, or in a group that is unlike. */
+  /**
+   * Removed, to be run again: cut off, failed, never really run, drawn by weights that are lost, or in a group that is
+   * unlike.
+   */
   readonly restarted: number;
   /** Groups run again because their places in the stream have other tasks now. */
   readonly otherTasks: number;

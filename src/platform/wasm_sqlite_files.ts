@@ -56,7 +56,9 @@ function full(path: string, cause: unknown): EnvironmentError {
   });
 }
 
-/** True for what a pool throws where there is no more room: the browser's own error, or the pool's for a write cut short. */
+/**
+ * True for what a pool throws where there is no more room: the browser's own error, or the pool's for a write cut short.
+ */
 function isFull(thrown: unknown): boolean {
   if (thrown instanceof DOMException) return thrown.name === "QuotaExceededError";
   return thrown instanceof Error && thrown.message.includes("Expected to write");

@@ -91,7 +91,9 @@ export class Settler {
     };
   }
 
-  /** The reward that the trainer will read off the events: an agent that failed has what it was given before, as hooks say. */
+  /**
+   * The reward that the trainer will read off the events: an agent that failed has what it was given before, as hooks say.
+   */
   private asPosted(
     { rollout, events }: LastAttempt,
     added: readonly EventCreate[],

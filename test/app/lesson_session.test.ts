@@ -1,5 +1,5 @@
-// Plan: before any run; a reload before, in and after a run; a run that went with the page; a run of somebody else's, and of another
-// lesson; a browser that keeps nothing; starting over.
+// Plan: before any run; a reload before, in and after a run; a run that went with the page; a run of somebody else's, and
+// of another lesson; a browser that keeps nothing; starting over.
 import { describe, expect, it } from "vitest";
 import { lessons } from "../../examples/lessons/lessons.ts";
 import { LessonMemory } from "../../src/app/page/lessons/lesson_memory.ts";

@@ -1,6 +1,6 @@
 // Plan: an update collected group by group is the whole batch's, for every normalisation and whatever other models have to
-// say of each group: weights after the step's factor, numbers, and order of rows. What makes a configuration unfit for it is
-// told of when a run starts.
+// say of each group: weights after the step's factor, numbers, and order of rows. What makes a configuration unfit for it
+// is told of when a run starts.
 import { describe, expect, it } from "vitest";
 import { parseConfig } from "../../src/experiment/config.ts";
 import { reasonsToWait } from "../../src/experiment/early_collection.ts";

@@ -23,7 +23,9 @@ export interface StudioOptions {
   static?: StudioSnapshot;
 }
 
-/** Reads the run anew whenever it has come to another phase, or its model was let go: what may be asked of it is another. */
+/**
+ * Reads the run anew whenever it has come to another phase, or its model was let go: what may be asked of it is another.
+ */
 function followRun(api: StudioApi, feed: LiveFeed, show: (run: StudioRun) => void): void {
   const stateOf = (status: StudioRun["status"]): string => `${status?.phase} ${status?.modelOpen}`;
   let state = stateOf(feed.status);

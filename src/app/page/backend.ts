@@ -29,7 +29,10 @@ export async function readSetting(): Promise<PageSetting> {
   return { ...plainPageSetting, ...((await response.json()) as Partial<PageSetting>) };
 }
 
-/** Asks the gateway that sent the page, which lies in the folder above it; `path` begins with "/". @throws EnvironmentError "server_gone" */
+/**
+ * Asks the gateway that sent the page, which lies in the folder above it; `path` begins with "/". @throws EnvironmentError
+ * "server_gone"
+ */
 export function serverFetch(key: string | null): PageBackend["fetch"] {
   const root = new URL("..", pageBase());
   return async (path, init = {}) => {

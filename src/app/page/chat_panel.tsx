@@ -30,7 +30,10 @@ export interface ChatProps {
   readonly open: boolean;
   /** What is said above the conversation: what it is for, or why nothing can be asked. */
   readonly lead: TextKey;
-  /** The update after which a policy version, null where the answer names none, has answered; null for a model that is not trained here. */
+  /**
+   * The update after which a policy version, null where the answer names none, has answered; null for a model that is not
+   * trained here.
+   */
   updateOf(version: number | null): number | null;
   readonly memory: RunMemory;
   readonly say: Say;

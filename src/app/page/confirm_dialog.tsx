@@ -20,7 +20,7 @@ export function ConfirmDialog({ title, text, yes, no, answer }: ConfirmProps): J
   useEffect(() => {
     if (dialog.current?.open === false) dialog.current.showModal();
   }, []);
-  // The close event comes in a later task than the focus has gone back, and a key may be faster: buttons do not wait for it.
+  // The close event comes in a later task than the focus goes back, and a key may be faster: no button waits for it.
   const settle = (yes: boolean): void => {
     if (answered.current) return;
     answered.current = true;

@@ -14,7 +14,9 @@ export class FormDraft {
     this.fields.clear();
   }
 
-  /** What was typed into a field; null for nothing, and where the field shows something new since, as a run that has begun. */
+  /**
+   * What was typed into a field; null for nothing, and where the field shows something new since, as a run that has begun.
+   */
   typed(name: string, over: string): string | null {
     const field = this.fields.get(name);
     return field === undefined || field.over !== over ? null : field.text;

@@ -120,7 +120,9 @@ export class RunFeed {
     }
   }
 
-  /** What may be started, and the run: where another is at work, or the same has come to another phase or lost its model. */
+  /**
+   * What may be started, and the run: where another is at work, or the same has come to another phase or lost its model.
+   */
   private async readAnew(status: RunStatus | null): Promise<void> {
     const at = JSON.stringify([status?.experiment, status?.phase, status?.modelOpen]);
     const isOther = at !== this.readAt;

@@ -17,8 +17,8 @@ interface AsideNote {
 }
 
 /**
- * A folder, with a database where one belongs to it, out of its place until it is sure that something else stands there. It is
- * moved file by file, which takes the room of its largest file and of its database a second time. A note stands from the
+ * A folder, with a database where one belongs to it, out of its place until it is sure that something else stands there. It
+ * is moved file by file, which takes the room of its largest file and of its database a second time. A note stands from the
  * first change to the last: after a crash `putBack` puts back what the note is about. One folder at a time.
  */
 export class AsideFolder {

@@ -59,7 +59,10 @@ export async function chosenFiles(files: readonly TabFile[]): Promise<Folder> {
   return isZip ? unzipped(await bytesOf(only.file)) : withoutTop(files.map(({ path, file }) => [path, file]));
 }
 
-/** A path, between whose parts some programs write "\", that does not lead out of its folder. @throws FormatError "file_path" */
+/**
+ * A path, between whose parts some programs write "\", that does not lead out of its folder. @throws FormatError
+ * "file_path"
+ */
 export function safePath(path: string): string {
   const parts = path.split(/[/\\]/).filter((part) => part !== "" && part !== ".");
   if (parts.length > 0 && !parts.includes("..")) return parts.join("/");

@@ -22,8 +22,8 @@ const arrivingStore = `${arrivingFolder}/store.sqlite`;
 
 /**
  * Puts a folder, with a database where one belongs to it, in another one's place: all of it or nothing. What is new waits
- * beside it until it is whole; what is there goes aside, and comes back unless the new one stands, after a crash at the next
- * opening. One swap at a time.
+ * beside it until it is whole; what is there goes aside, and comes back unless the new one stands, after a crash at the
+ * next opening. One swap at a time.
  */
 export class FolderSwap {
   private readonly files: Files;
@@ -66,7 +66,10 @@ export class FolderSwap {
     await this.settle().catch(() => {});
   }
 
-  /** Puts back what a swap that was cut off had begun to replace, and clears what it left; returns its target, null without one. */
+  /**
+   * Puts back what a swap that was cut off had begun to replace, and clears what it left; returns its target, null without
+   * one.
+   */
   async settle(): Promise<string | null> {
     const target = await this.cutOff();
     await this.aside.putBack();
@@ -75,7 +78,9 @@ export class FolderSwap {
     return target;
   }
 
-  /** What a swap was to replace that does not stand: after one that does, neither what arrived nor what was there is left. */
+  /**
+   * What a swap was to replace that does not stand: after one that does, neither what arrived nor what was there is left.
+   */
   private async cutOff(): Promise<string | null> {
     const { files, notePath } = this;
     if (!(await files.exists(notePath))) return null;

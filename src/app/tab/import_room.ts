@@ -21,7 +21,10 @@ export function importRoom(folder: Folder, store: Pick<ArrivingStore, "bytes" | 
   return files + 2 * (sizeOf(store.bytes) + sizeOf(store.log));
 }
 
-/** Does what brings a folder in. @throws EnvironmentError "import_room" for a "disk_full", with the room it takes and what frees some */
+/**
+ * Does what brings a folder in. @throws EnvironmentError "import_room" for a "disk_full", with the room it takes and what
+ * frees some
+ */
 export async function withinRoom(
   roomBytes: number,
   kept: () => Promise<KeptThings>,

@@ -31,7 +31,10 @@ export async function keptConfig(files: Files, { id }: TabExperiment): Promise<E
   }
 }
 
-/** Whether an experiment's run can be continued, and what it goes on with; one that cannot be read says so when it is asked to. */
+/**
+ * Whether an experiment's run can be continued, and what it goes on with; one that cannot be read says so when it is asked
+ * to.
+ */
 export async function keptChoice(
   files: Files,
   experiment: TabExperiment,

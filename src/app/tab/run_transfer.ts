@@ -137,7 +137,10 @@ export class RunTransfer {
     return { ...run, kept: offeredExperiments.filter((_, index) => kept[index]).map(({ id }) => id) };
   }
 
-  /** Puts a run's folder in an experiment's place. @throws FormatError "run_folder", "store_file"; EnvironmentError "import_room" */
+  /**
+   * Puts a run's folder in an experiment's place. @throws FormatError "run_folder", "store_file"; EnvironmentError
+   * "import_room"
+   */
   async importRun(experiment: string, files: readonly TabFile[]): Promise<void> {
     const folder = await chosenFiles(files);
     await arrivingRun(folder);
@@ -187,7 +190,10 @@ async function modelFolder(name: string, files: readonly TabFile[]): Promise<Fol
   return folder;
 }
 
-/** What is in a checkpoint's archive; `run`: as a run's folder. @throws FormatError "zip", "tab_record", "run_folder", "checkpoint_damaged" */
+/**
+ * What is in a checkpoint's archive; `run`: as a run's folder. @throws FormatError "zip", "tab_record", "run_folder",
+ * "checkpoint_damaged"
+ */
 async function exportedCheckpoint(zip: Uint8Array): Promise<{ record: TabRecord; update: number; run: Folder }> {
   const folder = unzipped(zip);
   if (Object.keys(folder).some((path) => path.startsWith("checkpoints/"))) {

@@ -61,8 +61,8 @@ export class ServedGateway {
   }
 
   /**
-   * `app` answers from now on. Resolves when the one before it has answered all it was asked, but for what steers runs: what
-   * it reads may be closed then.
+   * `app` answers from now on. Resolves when the one before it has answered all it was asked, but for what steers runs:
+   * what it reads may be closed then.
    */
   async use(app: ServedApp): Promise<void> {
     const before = this.current;

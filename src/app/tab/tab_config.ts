@@ -4,14 +4,18 @@ import { valueAt } from "../config_values.ts";
 import { editedRewardName } from "../reward/edited_reward_name.ts";
 import type { TabExperiment } from "./experiments.ts";
 
-/** A configuration that was kept with a run as this tab goes on with it: with the model's place as the experiment names it. */
+/**
+ * A configuration that was kept with a run as this tab goes on with it: with the model's place as the experiment names it.
+ */
 export function placedConfig(kept: ExperimentConfig, { config }: Pick<TabExperiment, "config">): ExperimentConfig {
   const { path } = parseConfig(config).model;
   // Random weights are drawn into the run's own folder, whose place on another machine means nothing here.
   return kept.model.randomSeed === 0 ? kept : { ...kept, model: { ...kept.model, path } };
 }
 
-/** A configuration with the experiment's own values at some paths: also none, where the experiment leaves it to the default. */
+/**
+ * A configuration with the experiment's own values at some paths: also none, where the experiment leaves it to the default.
+ */
 function withOwnValues(config: unknown, own: unknown, paths: readonly string[]): unknown {
   const out = structuredClone(config);
   for (const path of paths) {

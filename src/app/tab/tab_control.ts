@@ -208,7 +208,7 @@ export class TabControl implements RunControl {
     await this.look();
   }
 
-  /** Lets go of the run that is shown, for a change, and shows `next` meanwhile; shows what is there again when that has failed. */
+  /** Lets go of the run that is shown and shows `next` meanwhile; shows what is there again when the change has failed. */
   private async replacing(next: Pick<LeftRun, "experiment" | "config">, change: () => Promise<void>): Promise<void> {
     try {
       await this.release(next);
@@ -224,7 +224,7 @@ export class TabControl implements RunControl {
     throw new RunPhaseError(asked, this.status().phase, "Start one.");
   }
 
-  /** Tells of what happens to a run, and keeps whether it is still at work; `kept` is of the run that comes back when it cannot open. */
+  /** Tells of what happens to a run, and keeps whether it is at work; `kept` comes back when the run cannot open. */
   private follow(run: TabRun, kept: TabRecord): void {
     run.steering.onChange(() => {
       if (this.run !== run) return;

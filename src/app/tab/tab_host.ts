@@ -73,7 +73,7 @@ export interface TabHost {
   arrivingCheckpoint(zip: Uint8Array): Promise<ArrivingCheckpoint>;
   /** Puts a checkpoint that a tab exported in its run's place, to be resumed. @throws FormatError */
   importCheckpoint(zip: Uint8Array): Promise<void>;
-  /** A run's whole folder, as `leyden train --resume` takes it; of the run that is shown by default. @throws LeydenError "run_phase" */
+  /** A run's whole folder, by default of the one shown, as `train --resume` takes it. @throws LeydenError "run_phase" */
   exportRun(experiment?: string): Promise<TabArchive>;
   /** What a run's folder tells, or the zip archive of one. @throws FormatError "run_folder" when it is none */
   arrivingRun(files: readonly TabFile[]): Promise<ArrivingRun>;

@@ -15,8 +15,8 @@ export interface TabRecord {
   /** It was asked to wait before its next update; absent: it was not. */
   readonly isPaused?: boolean;
   /**
-   * It was not open yet. `new`: what is kept, if anything, is the run before it, which it is to replace. `kept`: what is kept
-   * was to go on. Absent: it was open.
+   * It was not open yet. `new`: what is kept, if anything, is the run before it, which it is to replace. `kept`: what is
+   * kept was to go on. Absent: it was open.
    */
   readonly opening?: "new" | "kept";
 }

@@ -97,7 +97,9 @@ function agentOf({ config: { rollout: r } }: PlacedConfig): AgentCommand {
   };
 }
 
-/** Opens a store of this tab and closes it. @throws as openTabStore; FormatError "store_file" for another program's database */
+/**
+ * Opens a store of this tab and closes it. @throws as openTabStore; FormatError "store_file" for another program's database
+ */
 export async function checkTabStore(
   platform: Pick<Platform, "clock">,
   sqlite: TabSqlite,

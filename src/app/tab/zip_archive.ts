@@ -1,4 +1,6 @@
-/** What a zip archive holds, each file checked against what the archive says of it (APPNOTE.TXT of PKWARE, 4.3.7 to 4.3.16). */
+/**
+ * What a zip archive holds, each file checked against what the archive says of it (APPNOTE.TXT of PKWARE, 4.3.7 to 4.3.16).
+ */
 import { unzipSync } from "fflate";
 import { FormatError } from "../../core/errors.ts";
 

@@ -93,7 +93,8 @@ describe("a folder in another one's place", () => {
   });
 
   it("leaves the kept run as it was when there is no room at any moment", async () => {
-    // What it is for; two files and the database; a note, the database and two files of the kept run, a note; two files and the database.
+    // What it is for; two files and the database; a note, the database and two files of the kept run, a note; two files and
+    // the database.
     const roomNeeded = 1 + 3 + 5 + 3;
     for (let room = 0; room <= roomNeeded; room++) {
       const kept = await place();

@@ -97,7 +97,9 @@ function steered(updates: number): RunControl {
   };
 }
 
-/** What is served: `run`, one at work; `calls`, recorded calls without one, as of `leyden serve`; `nothing` to look into. */
+/**
+ * What is served: `run`, one at work; `calls`, recorded calls without one, as of `leyden serve`; `nothing` to look into.
+ */
 type Served = "run" | "calls" | "nothing";
 
 /** Records a run of `groups` groups of 8 rollouts in a SQLite store and serves it. */
