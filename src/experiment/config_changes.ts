@@ -56,13 +56,20 @@ export function configChanges(before: ExperimentConfig, after: ExperimentConfig)
 const rolloutSections = ["seed", "model", "task", "rollout"];
 const rolloutTrainKeys = ["temperature", "loraRank", "loraAlpha", "loraTargets", "rslora", "policies"];
 
+/** Values of those sections that decide only how many rollouts are at work at once, and how fast. */
+const paceKeys = new Set([
+  ...["kvTokens", "memoryBytes", "maxSequences", "prefillTokens", "burst"].map((key) => `model.${key}`),
+  ...["concurrency", "startConcurrency", "nice", "queueSeconds", "retries"].map((key) => `rollout.${key}`),
+]);
+
 /**
  * What of `configChanges` makes rollouts of before and after unlike, so that they must not be compared in one group. What
- * only says how they are trained, such as the learning rate, does not.
+ * only says how they are trained, such as the learning rate, or how many are at work at once, does not.
  */
 export function rolloutChanges(before: ExperimentConfig, after: ExperimentConfig): string[] {
   const decides = ({ path }: Change): boolean => {
     const [section = "", key = ""] = path.split(".");
+    if (paceKeys.has(path)) return false;
     return rolloutSections.includes(section) || (section === "train" && rolloutTrainKeys.includes(key));
   };
   return changesBetween(before, after).filter(decides).map(textOf);

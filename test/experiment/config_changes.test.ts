@@ -65,4 +65,11 @@ describe("what has changed of what rollouts are made with", () => {
     const train = { updates: 99, learningRate: 0.5, loss: "gspo", advantage: "rloo", groupSize: 8, tasksPerUpdate: 3 };
     expect(changed({ train, eval: { every: 2 }, store: { keep: 9 }, schedule: { mode: "collocated" } })).toEqual([]);
   });
+
+  it("is nothing of how many rollouts are at work at once, and how fast", () => {
+    const model = { path: "m", kvTokens: 4096, maxSequences: 3, burst: 2, prefillTokens: 64 };
+    const rollout = { ...base.rollout, concurrency: 3, startConcurrency: 1, nice: 5, queueSeconds: 9, retries: 4 };
+    expect(changed({ model, rollout })).toEqual([]);
+    expect(changed({ model: { ...model, kvFormat: "f16" } })).toEqual(['model.kvFormat "f32" -> "f16"']);
+  });
 });
