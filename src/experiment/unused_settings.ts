@@ -3,6 +3,7 @@ import { ConfigError } from "../core/errors.ts";
 import { policyLosses } from "../rl/losses/registry.ts";
 import { type ExperimentConfig, experimentSchema } from "../schema/experiment.ts";
 import type { TrainConfig } from "../schema/train_config.ts";
+import { isSameValue, valueAt } from "./config_values.ts";
 
 /** One setting, by its dotted path. */
 interface Setting {
@@ -98,10 +99,6 @@ const settings: readonly Setting[] = [
     .map((key) => agents(`rollout.${key}`, noProcess)),
 ];
 
-function valueAt(config: unknown, path: string): unknown {
-  return path.split(".").reduce<unknown>((part, key) => (part as Record<string, unknown> | undefined)?.[key], config);
-}
-
 /** As a configuration would write it, but for texts, which stand as they are. */
 function shown(value: unknown): string {
   if (typeof value === "string") return value === "" ? '""' : value;
@@ -118,11 +115,10 @@ export function checkUnused(config: ExperimentConfig, recorded: ExperimentConfig
   const { model, task, rollout } = config;
   const { command, completion } = rollout;
   const defaults = experimentSchema.parse({ model: { path: model.path }, task, rollout: { command, completion } });
-  const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
   for (const { key, why, instead } of settings) {
     const value = valueAt(config, key);
     const byDefault = valueAt(defaults, key);
-    if (same(value, byDefault) || (recorded !== null && same(value, valueAt(recorded, key)))) continue;
+    if (isSameValue(value, byDefault) || (recorded !== null && isSameValue(value, valueAt(recorded, key)))) continue;
     const reason = why(config);
     if (reason === null) continue;
     const back = byDefault === undefined ? `Leave ${key} out` : `Set ${key} to ${shown(byDefault)}`;

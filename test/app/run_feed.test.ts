@@ -11,7 +11,7 @@ class FakeGateway {
   lines: { step: number; "training/reward": number }[] = [];
   updated = false;
   private cursor = 0;
-  readonly backend = { kind: "tab", fetch: (path: string) => this.answer(path) } as unknown as PageBackend;
+  readonly backend: Pick<PageBackend, "fetch"> = { fetch: (path) => this.answer(path) };
 
   private async answer(path: string): Promise<Response> {
     const { pathname, searchParams } = new URL(path, "http://gateway");
@@ -56,7 +56,7 @@ describe("a page's run", () => {
     const refused = async () =>
       Response.json({ error: { code: "opening", message: "Not yet.", do: "" } }, { status: 503 });
     let answer: (path: string) => Promise<Response> = refused;
-    const backend = { kind: "tab", fetch: (path: string) => answer(path) } as unknown as PageBackend;
+    const backend: Pick<PageBackend, "fetch"> = { fetch: (path) => answer(path) };
     feed = new RunFeed(backend);
     expect(feed.view()).toMatchObject({ isKnown: false, fault: null });
     await expect.poll(() => feed?.view().fault?.code).toBe("opening");

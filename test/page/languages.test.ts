@@ -57,7 +57,7 @@ async function holdChoices(page: Page): Promise<() => Promise<void>> {
       },
     });
   });
-  return () => page.evaluate(() => (globalThis as unknown as { letGo(): void }).letGo());
+  return () => page.evaluate(() => (globalThis as { letGo?: () => void }).letGo?.());
 }
 
 describe.each(languages)("a page in $language", ({ language, locale, texts }) => {

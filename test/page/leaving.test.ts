@@ -47,7 +47,7 @@ const hold = (): Promise<void> =>
   });
 const letGo = (): Promise<void> =>
   page.evaluate(() => {
-    const { held } = globalThis as unknown as { held: (() => void)[] };
+    const { held = [] } = globalThis as { held?: (() => void)[] };
     Object.assign(globalThis, { held: null });
     for (const send of held) send();
   });

@@ -41,13 +41,13 @@ export function finishedLines(lines: readonly MetricsLine[], status: RunStatus |
 export class RunFeed {
   private current: RunView = { isKnown: false, run: null, status: null, choices: [], lines: [], fault: null };
   private readonly listeners = new Set<() => void>();
-  private readonly backend: PageBackend;
+  private readonly backend: Pick<PageBackend, "fetch">;
   private readonly stop = new AbortController();
   private wake: () => void = () => undefined;
   /** The run, and where it stood, when it was read what it is and what may be started. */
   private readAt = "";
 
-  constructor(backend: PageBackend) {
+  constructor(backend: Pick<PageBackend, "fetch">) {
     this.backend = backend;
     void this.follow();
   }

@@ -1,7 +1,7 @@
+import { isSameValue, otherValues, valueAt } from "../../experiment/config_values.ts";
 import type { ExperimentConfig } from "../../schema/experiment.ts";
 import type { ControlRequest, ExperimentChoice } from "../../schema/run_control.ts";
 import { type ScriptedReply, scriptedReplySchema } from "../../schema/script.ts";
-import { isSameValue, otherValues, valueAt } from "../config_values.ts";
 import { editedRewardName } from "../reward/edited_reward_name.ts";
 import type { Say, TextKey } from "./texts.ts";
 

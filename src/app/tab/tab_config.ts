@@ -1,6 +1,6 @@
 import { parseConfig, withOverrides } from "../../experiment/config.ts";
+import { valueAt } from "../../experiment/config_values.ts";
 import type { ExperimentConfig } from "../../schema/experiment.ts";
-import { valueAt } from "../config_values.ts";
 import { editedRewardName } from "../reward/edited_reward_name.ts";
 import type { TabExperiment } from "./experiments.ts";
 

@@ -1,6 +1,6 @@
 import { LeydenError } from "../../../core/errors.ts";
+import { valueAt } from "../../../experiment/config_values.ts";
 import type { RunStatus } from "../../../schema/run_control.ts";
-import { valueAt } from "../../config_values.ts";
 import type { StartedRun } from "./lesson_memory.ts";
 
 /** Code of the error that `runLost` makes. */
